@@ -10,7 +10,7 @@ import (
 
 // Believe takes what a look said. Question is its number, asked the time at which it was asked.
 func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked time.Time) {
-	decl, b := e.Graph.Node(i), &e.Beliefs[i]
+	b := &e.Beliefs[i]
 	if seen.State == plan.Off && seen.ByBMC {
 		seen.State = e.believeBMC(i)
 	}
@@ -27,16 +27,8 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 	}
 	switch seen.State {
 	case plan.Unknown:
-		if decl.Kind == plan.Passive {
-			b.Seen, b.SeenAt, b.Look = seen, asked, question
-		}
-		if b.blank.IsZero() {
-			b.blank = asked
-		}
-		if wasMute && b.Seen.State == plan.On { // what it said before it fell silent is no word on now
-			b.Looks = 0
-		}
-		return // no answer was had, which proves nothing
+		e.takeNothing(i, seen, question, asked, wasMute)
+		return
 	case plan.Unreachable:
 		e.believeSilence(i, question, asked)
 		return
@@ -49,6 +41,20 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 	e.FollowDeparture(i, seen.State, b.Looks)
 	e.weigh(i)
 	e.followMotion(i, !same || wasSilent)
+}
+
+// takeNothing takes that a look had no answer, which proves nothing; what is passive has no other.
+func (e *Estate) takeNothing(i int, seen plan.Observation, question ledger.Op, asked time.Time, wasMute bool) {
+	b := &e.Beliefs[i]
+	if e.Graph.Node(i).Kind == plan.Passive {
+		b.Seen, b.SeenAt, b.Look = seen, asked, question
+	}
+	if b.blank.IsZero() {
+		b.blank = asked
+	}
+	if wasMute && b.Seen.State == plan.On { // what it said before it fell silent is no word on now
+		b.Looks = 0
+	}
 }
 
 // followFirst follows the first answer since Ebbtide began, where that knows of no outage: what has none may be on its way up. The two may have

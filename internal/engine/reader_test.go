@@ -349,6 +349,12 @@ func TestABatteryThatEndsUnderAnOrderIsToldOf(t *testing.T) {
 		p.goOn(8*time.Minute+30*time.Second, say)
 		require.True(t, p.saidOf(words), p.told)
 		require.Empty(t, p.commands)
+		if verb == ledger.Hold {
+			require.True(t, p.saidOf("its battery may not last for the rest of the plan"), p.told)
+			require.True(t, p.saidOf("stage shutdown is due for a: "), p.told)
+			require.False(t, p.saidOf("stage shutdown starts"), p.told)
+			require.Contains(t, p.e.View().Supplies[0].Why, "the shutdown is due (")
+		}
 	}
 }
 

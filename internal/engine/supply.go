@@ -32,7 +32,7 @@ type watch struct {
 type once struct {
 	cried  bool // of an output that stays off
 	shut   bool // of a gate that stays shut
-	ending bool // that its battery gives out while their order keeps everything on, or the policy
+	ending ending // that its battery gives out while their order keeps everything on, or the policy
 }
 
 // rest ends what a supply has told of its battery and was believed with its failure. What was told in many short ones is one more word in the next.
@@ -243,7 +243,7 @@ func (e *Engine) failsOff(s *belief.Supply) {
 func (e *Engine) comesBack(k int) {
 	s := &e.Supplies[k]
 	id := e.ID(s.Node)
-	e.watch[k].told, e.watch[k].ending = want.NoPressure, false
+	e.watch[k].told, e.watch[k].ending = want.NoPressure, notNear
 	aborted := e.Standing(k).Fails == ledger.CalledOff
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}, Replace: s.State.ReplaceBattery, Charge: s.Tracker.Holds()}, Reason: e.Tells(s)})
 	held := e.onHold("started on it")

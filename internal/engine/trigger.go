@@ -120,11 +120,12 @@ func (e *Engine) tellPressure(k int) {
 	}
 }
 
-// tellEnding tells people, once, that a battery gives out while an order of theirs keeps everything on, or the policy does.
+// tellEnding tells people, once each, that a battery may not last for the plan, and that it gives out, while an order of theirs keeps everything
+// on, or the policy does.
 func (e *Engine) tellEnding(k int) {
 	s, w, st := &e.Supplies[k], &e.watch[k], e.Standing(k)
-	short := s.State.LowBattery || w.short.By >= want.ReserveReached
-	if w.ending || !short || !st.IsOut() || !s.State.Failing() || s.State.SilentFor > 0 || e.IsBeingCut(k) {
+	now := e.endingOf(k)
+	if now <= w.ending || !st.IsOut() || !s.State.Failing() || s.State.SilentFor > 0 || e.IsBeingCut(k) {
 		return
 	}
 	why := e.keptOn(st)
@@ -134,8 +135,33 @@ func (e *Engine) tellEnding(k int) {
 	if why == "" || !slices.ContainsFunc(e.Graph.Dependents(s.Node), isOn) {
 		return
 	}
-	w.ending = true
-	e.Notify(true, e.ID(s.Node)+": its battery is giving out ("+e.Tells(s)+"), and "+why)
+	w.ending = now
+	e.Notify(true, e.ID(s.Node)+": its battery "+now.String()+" ("+e.Tells(s)+"), and "+why)
+}
+
+// ending is how near the end of a battery is while everything is kept on.
+type ending uint8
+
+const (
+	notNear ending = iota
+	tooShort
+	givesOut
+)
+
+func (e ending) String() string {
+	return [...]string{"lasts", "may not last for the rest of the plan", "is giving out"}[e]
+}
+
+// endingOf is how near that of a supply is. What waits for its trigger is not too late before that: it is reckoned with when it comes.
+func (e *Engine) endingOf(k int) ending {
+	s := &e.Supplies[k]
+	switch slack := e.Slack(s); {
+	case s.State.LowBattery, e.watch[k].short.By >= want.ReserveReached:
+		return givesOut
+	case e.Ledger.Outage.Orders.Hold && slack.Known && slack.Value <= 0:
+		return tooShort
+	}
+	return notNear
 }
 
 // keptOn says why nothing is shut down for a supply that fails; "": it is.

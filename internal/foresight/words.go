@@ -38,6 +38,8 @@ func (e *Foresight) WhyNotYet(s *belief.Supply) string {
 	switch {
 	case s.State.Mains == power.MainsUnknown && !s.State.OutputOff:
 		return "nothing is known: it has never been heard from"
+	case e.HasBegun(power.ShutdownStage, s) && o.Orders.Hold:
+		return "the shutdown is due (" + e.Standing(e.Ledger.SupplyOf[s.Node]).Reason + "), but on hold" + e.lastsStill(s) + "; `ebbtide resume` ends the hold"
 	case e.HasBegun(power.ShutdownStage, s) && e.Observes:
 		return "the shutdown would have started: " + e.Standing(e.Ledger.SupplyOf[s.Node]).Reason
 	case e.HasBegun(power.ShutdownStage, s):

@@ -239,7 +239,11 @@ func (e *Works) Trigger(at, k int, reason string) {
 	s := &e.Supplies[k]
 	id, stage := e.ID(s.Node), e.Ledger.Stages[at]
 	e.Record(ledger.Record{Kind: ledger.Triggered, Power: ledger.Power{Stage: stage, Supplies: []string{id}, Numbers: e.Numbers(s)}, Reason: reason})
-	e.Notify(stage == power.ShutdownStage, "stage "+stage+e.Would(" starts for ", " would start for ")+id+": "+reason+" ("+e.Tells(s)+")")
+	starts, held := e.Would(" starts for ", " would start for "), ""
+	if e.Ledger.Outage.Orders.Hold {
+		starts, held = " is due for ", "; it is on hold, so nothing is done for it: `ebbtide resume` ends the hold"
+	}
+	e.Notify(stage == power.ShutdownStage, "stage "+stage+starts+id+": "+reason+" ("+e.Tells(s)+")"+held)
 }
 
 // TriggerEvery starts the shutdown, and with it every stage that comes before it.

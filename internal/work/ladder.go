@@ -187,7 +187,11 @@ func (e *Works) overdueUnwanted(i int) {
 func (e *Works) overdueStopping(i int) {
 	decl := e.Graph.Node(i)
 	if !e.Hangs(i) || !decl.Can.Has(plan.Force) || e.Given(i) {
-		e.GiveUp(i, "", "it is still shutting down after "+english.Span(decl.Time(plan.Start).Within))
+		why := "it is still shutting down after " + english.Span(decl.Time(plan.Start).Within)
+		if seen := e.Beliefs[i].Seen.Detail; seen != "" { // as where its BMC reports it on, and nothing else answers
+			why += ": " + seen
+		}
+		e.GiveUp(i, "", why)
 		return
 	}
 	w := e.nodes[i].work

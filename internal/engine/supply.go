@@ -30,8 +30,8 @@ type watch struct {
 
 // once is what people were told of a supply, until it ends.
 type once struct {
-	cried  bool // of an output that stays off
-	shut   bool // of a gate that stays shut
+	cried  bool   // of an output that stays off
+	shut   bool   // of a gate that stays shut
 	ending ending // that its battery gives out while their order keeps everything on, or the policy
 }
 

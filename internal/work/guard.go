@@ -63,7 +63,7 @@ func (e *Works) ask(i int) {
 	switch {
 	case w.guard.rounds == 1:
 		w.guard.proof.Begun = e.Now
-	case w.guard.rounds > guardRounds:
+	case w.guard.rounds == lastRound:
 		w.guard.proof.Anew = e.Now
 	}
 	if e.isInDoubt(i) {
@@ -149,13 +149,14 @@ func (e *Works) awaitOutlets(i, mute int) {
 }
 
 // asksOn reports whether a user is asked once more, in this round, before a node is commanded: it did not answer, or, in the last round,
-// it did, and its answer has grown old while others were slow (docs/adr/0015). What stands on what is off itself mostly can't.
+// it did, and its answer has grown old while others were slow (docs/adr/0015). After that only those are whom the slowest of that round has kept
+// waiting: they are the quick ones. What stands on what is off itself mostly can't.
 func (e *Works) asksOn(i, user, round int) bool {
 	switch {
 	case e.Graph.Node(i).Kind == plan.VM && !e.MayHaveCome(user), e.Press[i] >= want.CutNow, !belief.Probed(e.Graph.Node(user)):
 		return false
 	case e.AnswersOff(user):
-		return round == guardRounds+1 && !e.CannotAnswer(user)
+		return !e.CannotAnswer(user) && (round == lastRound || round > lastRound && e.IsOld(user, roundStands))
 	}
 	return round <= guardRounds && !e.Stranded(user)
 }

@@ -150,13 +150,15 @@ func (e *Works) areOld(i int, takesAlong bool) bool {
 	off := slices.DeleteFunc(slices.Clone(e.UsersOf(i)), func(u int) bool { return !e.IsOff(u) })
 	isSilent := func(u int) bool { return !e.AnswersOff(u) && e.asksOn(i, u, w.guard.rounds+1) }
 	isOld := func(u int) bool {
-		return e.IsOld(u, belief.ProofAge) && !e.IsAnew(u, e.nodes[i].work.guard.proof) && e.asksOn(i, u, guardRounds+1)
+		return e.IsOld(u, belief.ProofAge) && !e.IsAnew(u, e.nodes[i].work.guard.proof) && e.asksOn(i, u, lastRound)
 	}
+	hasWaited := func(u int) bool { return e.AnswersOff(u) && e.asksOn(i, u, lastRound+1) }
 	switch isLast := w.guard.rounds > guardRounds; {
 	case isLast && !takesAlong && !w.guard.renewed && slices.ContainsFunc(off, func(u int) bool { return e.fellSilent(i, u) }):
 		e.dropGuard(i)
 		w.guard.renewed = true // it is asked as often as any
 	case slices.ContainsFunc(off, isSilent):
+	case w.guard.rounds == lastRound && slices.ContainsFunc(off, hasWaited):
 	case !isLast && slices.ContainsFunc(off, isOld):
 		w.guard.rounds = guardRounds // the last round is next
 	default:

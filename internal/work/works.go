@@ -67,7 +67,9 @@ const (
 	SlowestLook  = 5 * time.Second
 	probeWithin  = 10 * time.Second // for a look to be answered
 	slowestRetry = 15 * time.Second
-	guardRounds  = 3 // so often they are asked
+	guardRounds  = 3               // so often they are asked
+	lastRound    = guardRounds + 1 // and once more, those that answered
+	roundStands  = 5 * time.Second // for so long an answer of the last round stands while others are asked
 )
 
 // New has no estate yet: see Load.

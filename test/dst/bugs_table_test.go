@@ -352,7 +352,7 @@ var bugs = []bug{
 		{workDesk, "(e.IsAtWork(i) || !w.deadline.IsZero())", "e.IsAtWork(i)"},
 	}},
 	{name: "guard: what can't answer keeps the last round waiting", by: "./test/dst TestRegressions", edits: []edit{
-		{workGuard, "round == guardRounds+1 && !e.CannotAnswer(user)", "round == guardRounds+1"},
+		{workGuard, "return !e.CannotAnswer(user) && (", "return ("},
 	}},
 	{name: "belief: what refuses a connection after a silence is on as before that", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefBelieve, "if wasMute && b.Seen.State == plan.On {", "if false {"},
@@ -405,6 +405,9 @@ var bugs = []bug{
 	}},
 	{name: "epoch: what runs on a host is up as soon as that may be", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefBelieve, "\t\tt += e.PowerUpTime(host)\n", "\t\t_ = host\n"},
+	}},
+	{name: "guard: who answered quickly in its last round is not asked again", by: "./test/dst TestRegressions", edits: []edit{
+		{workGuard, " || round > lastRound && e.IsOld(user, roundStands)", ""},
 	}},
 	{name: "rule 18: a host that is up again takes its guests along still", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefGraph, "ledger.WasTold && !e.IsUp(host))", "ledger.WasTold)"},

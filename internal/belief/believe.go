@@ -34,10 +34,14 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 		return
 	default:
 	}
-	if seen.State == plan.On && wasMute { // two looks in a row show that it is up again, and not one
+	isAgain, onAt := seen.State == plan.On && wasMute, b.OnAt
+	if isAgain { // two looks in a row show that it is up again, and not one
 		b.Looks, b.Since = 0, asked
 	}
 	same := b.take(seen, question, asked)
+	if isAgain {
+		b.OnAt = onAt
+	}
 	e.FollowDeparture(i, seen.State, b.Looks)
 	e.weigh(i)
 	e.followMotion(i, !same || wasSilent)

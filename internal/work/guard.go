@@ -60,10 +60,10 @@ func (e *Works) forgetHaste(i int) {
 func (e *Works) ask(i int) {
 	w := e.nodes[i].work
 	w.guard.rounds++
-	switch {
-	case w.guard.rounds == 1:
+	switch w.guard.rounds {
+	case 1:
 		w.guard.proof.Begun = e.Now
-	case w.guard.rounds == lastRound:
+	case lastRound:
 		w.guard.proof.Anew = e.Now
 	}
 	if e.isInDoubt(i) {

@@ -409,6 +409,12 @@ var bugs = []bug{
 	{name: "guard: who answered quickly in its last round is not asked again", by: "./test/dst TestRegressions", edits: []edit{
 		{workGuard, " || round > lastRound && e.IsOld(user, roundStands)", ""},
 	}},
+	{name: "pressure: what loses only its network is hurried with its switch", by: "./test/dst TestCalm", edits: []edit{
+		{foresightPressure, " && !e.isOnlyReachedBy(i, d)", ""},
+	}},
+	{name: "belief: one look after a silence puts a node into the snapshot", by: "./test/dst TestRegressions", edits: []edit{
+		{beliefBelieve, "\tif isAgain {\n\t\tb.OnAt", "\tif false {\n\t\tb.OnAt"},
+	}},
 	{name: "rule 18: a host that is up again takes its guests along still", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefGraph, "ledger.WasTold && !e.IsUp(host))", "ledger.WasTold)"},
 	}},

@@ -251,7 +251,7 @@ var bugs = []bug{
 		{workProof, "\tif w.placed {\n\t\te.Course.Slots.Release(i)\n\t}\n", ""},
 	}},
 	{name: "guard: who did not answer is not asked again", by: "./internal/engine TestStories", edits: []edit{
-		{workWorks, "guardRounds  = 3 ", "guardRounds  = 0 "},
+		{workWorks, "guardRounds  = 3 ", "guardRounds  = 1 "},
 	}},
 	{name: "guard: an old look says what is to be put back", by: "./internal/engine TestWhatIsToBePutBackIsLookedAt", edits: []edit{
 		{workGuard, "\tcase plan.Unprotect:\n\t\treturn e.IsOld(i, age)\n", "\tcase plan.Unprotect:\n\t\treturn false\n"},

@@ -51,6 +51,11 @@ type motion struct {
 // UpUntil is until when a node may be on its way up by itself, or with its host: its silence proves nothing.
 func (m *motion) UpUntil() time.Time { return later(m.Boots, m.Hosted) }
 
+// HostIsUp ends what its host took of the time in which a node may be on its way up: the rest is until then at the latest.
+func (m *motion) HostIsUp(until time.Time) {
+	m.Rising, m.Boots = earlier(m.Rising, until), earlier(m.Boots, until)
+}
+
 // Departure is how far a node has gone since it was told to stop, where its silence after that may prove it off.
 type Departure uint8
 

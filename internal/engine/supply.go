@@ -330,7 +330,6 @@ func (e *Engine) recondition() {
 		return
 	}
 	e.Refeed()
-	e.PressNodes()
 	e.TouchAll()
 	for k := range e.Supplies {
 		e.turnUp(k)

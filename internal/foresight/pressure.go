@@ -98,18 +98,11 @@ func (e *Foresight) pressureAt(i int) want.Pressure {
 	}
 	most := e.feedPressure(i)
 	for _, d := range e.Graph.Needs(i) {
-		if e.Graph.Node(d).Kind != plan.Supply && !e.isOnlyReachedBy(i, d) {
+		if e.Graph.Node(d).Kind != plan.Supply {
 			most = max(most, e.Press[d])
 		}
 	}
 	return most
-}
-
-// isOnlyReachedBy reports whether a node that needs a switch, or the like, loses nothing with that but its network: what feeds it is not on
-// battery. What is not stopped by then stays on, so that nothing is powered off for want of time.
-func (e *Foresight) isOnlyReachedBy(i, way int) bool {
-	carries := func(f int) bool { k := e.Ledger.SupplyOf[f]; return k >= 0 && e.Supplies[k].Condition.Carries() }
-	return e.Graph.Node(way).Kind == plan.Passive && slices.ContainsFunc(e.Graph.Sources(i), carries)
 }
 
 // feedPressure is the pressure of the last of a node's feeds to give out. One that fails and is silent, or off, is not counted on,

@@ -1,17 +1,12 @@
 package referee
 
-import (
-	"slices"
-
-	"ebbtide/internal/plan"
-)
+import "ebbtide/internal/plan"
 
 // asking remembers the answers to one question that is asked of nodes and, for each, of what it needs.
 type asking struct {
 	question uint32
 	asked    []uint32 // per node: the question that its answer belongs to
 	answer   []bool
-	ofPower  bool // and not of its network: see losesPower
 }
 
 func newAsking(nodes int) asking {
@@ -36,8 +31,7 @@ func (r *Referee) goesDark(i int, lost func(*supply) bool) bool {
 		for _, j := range r.estate.Needs(i) {
 			switch {
 			case r.place[j] < 0:
-				isWay := r.asking.ofPower && r.isOnlyReachedBy(i, j)
-				dark = dark || !isWay && r.goesDark(j, lost)
+				dark = dark || r.goesDark(j, lost)
 			default:
 				if fed++; !r.goesDark(j, lost) {
 					live++
@@ -78,18 +72,4 @@ func (r *Referee) carried(i int, will func(*supply) bool) bool {
 	}
 	r.asking.asked[i], r.asking.answer[i] = r.asking.question, is
 	return is
-}
-
-// losesPower is goesDark, but for what loses only its network: it stays on, whatever becomes of the switch before it.
-func (r *Referee) losesPower(i int, lost func(*supply) bool) bool {
-	r.asking.anew()
-	r.asking.ofPower = true
-	defer func() { r.asking.ofPower = false }()
-	return r.goesDark(i, lost)
-}
-
-// isOnlyReachedBy reports whether a node that needs something passive has its mains without it.
-func (r *Referee) isOnlyReachedBy(i, way int) bool {
-	hasMains := func(f int) bool { return r.supplyAt(f).online }
-	return r.estate.Node(way).Kind == plan.Passive && slices.ContainsFunc(r.estate.Sources(i), hasMains)
 }

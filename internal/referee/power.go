@@ -96,9 +96,8 @@ const (
 // rule11: The reserve (flush, halt, cut) is never spent by earlier stages.
 //
 // When a battery is down to the reserve, and its UPS says so, no VM that goes with it is waited for any longer, or told to
-// shut down with all the time that it may take. What another supply goes on feeding does not go with it, nor does what has its mains
-// and loses only its network; and a cut that is on its way waits for nobody any more. What the controller can't know is not asked
-// of it, nor that it powers off what is on its way up (rule 6).
+// shut down with all the time that it may take. What another supply goes on feeding does not go with it, and a cut that is on its way waits
+// for nobody any more. What the controller can't know is not asked of it, nor that it powers off what is on its way up (rule 6).
 func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	switch {
 	case !p.Heard && at.Sub(s.heardAt) <= missedPoll:
@@ -138,8 +137,10 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 		if !n.vain.IsZero() && at.Sub(s.spent) < slowSilence+s.believes() || r.turnHasJustCome(i, at) {
 			continue
 		}
-		with := r.losesPower(i, func(other *supply) bool { return other == s || gone(other) })
-		if with && !r.losesPower(i, func(other *supply) bool { return other != s && gone(other) }) {
+		r.asking.anew()
+		with := r.goesDark(i, func(other *supply) bool { return other == s || gone(other) })
+		r.asking.anew()
+		if with && !r.goesDark(i, func(other *supply) bool { return other != s && gone(other) }) {
 			r.violate(at, 11, fmt.Sprintf("%s is waited for although only the reserve of %s is left", decl.ID, r.id(s.node)))
 		}
 	}

@@ -13,7 +13,8 @@ import (
 func (rb *Runbook) Check() Problems {
 	c := newChecker(rb)
 	for _, rule := range []func(){
-		c.supplies, c.connections, c.nodes, c.references, c.cycles, c.reach, c.loads, c.goesForOthers, c.stages, c.triggers, c.limits,
+		c.supplies, c.connections, c.nodes, c.references, c.cycles, c.reach, c.carriers, c.loads,
+		c.goesForOthers, c.stages, c.triggers, c.limits,
 	} {
 		rule()
 	}

@@ -185,6 +185,29 @@ func (c *checker) onMachine(i int) bool {
 	})
 }
 
+// carriers warns of what Ebbtide's own machine stands on: it can't be stopped before Ebbtide is, and nobody stops it after that.
+func (c *checker) carriers() {
+	self := slices.IndexFunc(c.rb.Nodes, func(n NodeDecl) bool { return n.Type == "self" })
+	if c.order == nil || self < 0 {
+		return
+	}
+	seen := map[int]bool{self: true}
+	for queue := []int{self}; len(queue) > 0; queue = queue[1:] {
+		for _, e := range c.vertices[queue[0]].deps {
+			if seen[e.to] {
+				continue
+			}
+			seen[e.to] = true
+			queue = append(queue, e.to)
+			if e.to < len(c.rb.Nodes) && c.types[e.to] != nil && c.traits[e.to].Can.Has(plan.Stop) && c.traits[e.to].Kind != plan.Outlet {
+				id := c.rb.Nodes[e.to].ID
+				c.nodeWarning(self, []string{"depends_on"}, "run Ebbtide on a machine of its own, or on "+id+" itself, which is then the node of type self",
+					"Ebbtide stands on %s, which so can't be shut down in order: it loses its power while it runs", id)
+			}
+		}
+	}
+}
+
 // reach warns of nodes that no supply feeds and of VMs whose host nobody knows.
 func (c *checker) reach() {
 	if c.order == nil {

@@ -181,21 +181,25 @@ func (e *Works) goesOff(f int) (latest, on time.Time) {
 	if s.Condition != belief.CutArmed {
 		return latest, on
 	}
-	latest, on = s.CutDue, s.CutDue
+	latest, on = s.CutDue, s.CutDue.Add(s.LeastOff())
 	if s.State.Mains != power.MainsOnBattery {
-		return latest, on.Add(s.OnDelay)
+		return latest, on
 	}
 	in := func(left power.Figure) time.Time { return e.Now.Add(time.Duration(left.Value * float64(time.Second))) }
 	if most := s.State.Outlook.Most(); most.Known && in(most).Before(latest) {
 		latest = in(most)
 	}
+	emptied := on // what has given out is on again its delay after its mains are back, which may be at once
 	switch left := s.State.Left; {
-	case left.Known && in(left).Before(on):
-		on = in(left)
-	case !left.Known && s.State.LowBattery:
-		on = e.Now
+	case left.Known:
+		emptied = in(left).Add(s.OnDelay)
+	case s.State.LowBattery:
+		emptied = e.Now.Add(s.OnDelay)
 	}
-	return latest, on.Add(s.OnDelay)
+	if emptied.Before(on) {
+		on = emptied
+	}
+	return latest, on
 }
 
 // Lifeline finds Ebbtide's own machine, -1 if it is not declared, and all that it needs.

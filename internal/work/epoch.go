@@ -87,8 +87,11 @@ func (e *Works) RenewGuests(host int, wasOff bool) {
 		if e.HostOf(u) != host || e.IsOff(host) && e.IsOff(u) {
 			continue
 		}
-		if e.IsOn(host) && (wasOff || e.WasOff(host) || e.WasOff(u)) {
-			e.Beliefs[u].Hosted = e.Now.Add(belief.BootTime(e.Graph.Node(u)))
+		if until := e.Now.Add(belief.BootTime(e.Graph.Node(u))); e.IsOn(host) {
+			e.Beliefs[u].HostIsUp(until)
+			if wasOff || e.WasOff(host) || e.WasOff(u) {
+				e.Beliefs[u].Hosted = until
+			}
 		}
 		e.Beliefs[u].Epoch = e.NextOp
 		e.Beliefs[u].Looks, e.Beliefs[u].Proof, e.Beliefs[u].Asked = 0, belief.NoProof, false

@@ -409,8 +409,11 @@ var bugs = []bug{
 	{name: "guard: who answered quickly in its last round is not asked again", by: "./test/dst TestRegressions", edits: []edit{
 		{workGuard, " || round > lastRound && e.IsOld(user, roundStands)", ""},
 	}},
-	{name: "pressure: what loses only its network is hurried with its switch", by: "./test/dst TestCalm", edits: []edit{
-		{foresightPressure, " && !e.isOnlyReachedBy(i, d)", ""},
+	{name: "belief: a guest comes up after its host, though that is up", by: "./test/dst TestNotLost", edits: []edit{
+		{beliefBelieve, "host >= 0 && !e.IsOn(host) {", "host >= 0 {"},
+	}},
+	{name: "epoch: a guest has its host's time as well, though that has come up", by: "./test/dst TestCalm", edits: []edit{
+		{workEpoch, "\t\t\te.Beliefs[u].HostIsUp(until)\n", ""},
 	}},
 	{name: "belief: one look after a silence puts a node into the snapshot", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefBelieve, "\tif isAgain {\n\t\tb.OnAt", "\tif false {\n\t\tb.OnAt"},

@@ -14,79 +14,105 @@ import (
 )
 
 // twin plays a network on plan.Dispatcher, step by step as the engine does.
-func twin(n *network, roles []role, took []int64) int64 {
+type twin struct {
+	plan    *plan.Plan
+	roles   []role
+	took    map[int]int64 // per step
+	left    []int         // per step: what it waits for
+	ready   *plan.Dispatcher
+	running []end
+	now     int64
+}
+
+// end is when a step is over.
+type end struct {
+	at   int64
+	step int
+}
+
+func newTwin(n *network, roles []role, took []int64) *twin {
 	p := n.course.plan
-	number := map[int]int32{}
+	w := &twin{plan: p, roles: roles, took: map[int]int64{}, left: make([]int, len(p.Steps)), ready: p.Dispatcher()}
 	for i, step := range n.steps {
-		number[int(step)] = int32(i)
+		w.took[int(step)] = took[i]
 	}
-	left := make([]int, len(p.Steps))
 	for i, s := range p.Steps {
 		for _, j := range slices.Concat(s.After, s.Feeds) {
 			if roles[j] != settled {
-				left[i]++
+				w.left[i]++
 			}
 		}
 	}
-	type end struct {
-		at   int64
-		step int
+	return w
+}
+
+// play gives the time at which all is over.
+func (w *twin) play() int64 {
+	for i := range w.plan.Steps {
+		if w.roles[i] == underway {
+			w.ready.Take(w.plan.Steps[i].Node)
+			w.begin(i)
+		}
 	}
-	d, now := p.Dispatcher(), int64(0)
-	var running []end
-	begin := func(step int) { running = append(running, end{now + took[number[step]], step}) }
-	var offer func(step int)
-	settle := func(step int) {
-		for i, s := range p.Steps {
-			for _, j := range slices.Concat(s.After, s.Feeds) {
-				if j != step || roles[i] == settled || roles[i] == underway {
-					continue
-				}
-				if left[i]--; left[i] == 0 {
-					offer(i)
-				}
+	for i := range w.plan.Steps {
+		if w.roles[i] == timed && w.left[i] == 0 {
+			w.offer(i)
+		}
+	}
+	w.dispatch()
+	for len(w.running) > 0 {
+		e := w.next()
+		w.now = e.at
+		w.ready.Release(w.plan.Steps[e.step].Node)
+		w.settle(e.step)
+		w.dispatch()
+	}
+	return w.now
+}
+
+func (w *twin) begin(step int) { w.running = append(w.running, end{w.now + w.took[step], step}) }
+
+// dispatch begins what is ready, as far as the limits let it.
+func (w *twin) dispatch() {
+	for s := w.ready.Next(); s >= 0; s = w.ready.Next() {
+		w.begin(s)
+	}
+}
+
+// offer takes what waits for nothing any more.
+func (w *twin) offer(step int) {
+	if w.roles[step] == instant {
+		w.settle(step)
+		return
+	}
+	w.ready.Add(step)
+}
+
+// settle lets what comes after a step wait for one less.
+func (w *twin) settle(step int) {
+	for i, s := range w.plan.Steps {
+		for _, j := range slices.Concat(s.After, s.Feeds) {
+			if j != step || w.roles[i] == settled || w.roles[i] == underway {
+				continue
+			}
+			if w.left[i]--; w.left[i] == 0 {
+				w.offer(i)
 			}
 		}
 	}
-	offer = func(step int) {
-		if roles[step] == instant {
-			settle(step)
-			return
-		}
-		d.Add(step)
-	}
-	dispatch := func() {
-		for s := d.Next(); s >= 0; s = d.Next() {
-			begin(s)
+}
+
+// next takes the step that is over first; of several at once, the one of the lowest rank.
+func (w *twin) next() end {
+	first := 0
+	for i, e := range w.running {
+		if e.at < w.running[first].at || e.at == w.running[first].at && w.plan.Rank(e.step) < w.plan.Rank(w.running[first].step) {
+			first = i
 		}
 	}
-	for i := range p.Steps {
-		if roles[i] == underway {
-			d.Take(p.Steps[i].Node)
-			begin(i)
-		}
-	}
-	for i := range p.Steps {
-		if roles[i] == timed && left[i] == 0 {
-			offer(i)
-		}
-	}
-	dispatch()
-	for len(running) > 0 {
-		next := 0
-		for i, e := range running {
-			if e.at < running[next].at || e.at == running[next].at && p.Rank(e.step) < p.Rank(running[next].step) {
-				next = i
-			}
-		}
-		e := running[next]
-		running = slices.Delete(running, next, next+1)
-		now = e.at
-		d.Release(p.Steps[e.step].Node)
-		settle(e.step)
-		dispatch()
-	}
-	return now
+	e := w.running[first]
+	w.running = slices.Delete(w.running, first, first+1)
+	return e
 }
 
 // drawEstate makes a random estate of a few types under limits of every sort.
@@ -163,7 +189,7 @@ func TestTheKernelEqualsTheDispatcher(t *testing.T) {
 					took[i] = int64(rapid.IntRange(0, most).Draw(t, "took"))
 				}
 			}
-			require.Equal(t, twin(n, roles, took), k.play(took))
+			require.Equal(t, newTwin(n, roles, took).play(), k.play(took))
 			count := make([]int32, len(n.steps))
 			k.chain(count)
 			along := int64(0)

@@ -226,38 +226,16 @@ func (in *inspection) tree(id uint64, low, high []byte, bucket string, depth int
 
 // elements inspects one page's elements, and what lies below them.
 func (in *inspection) elements(b, low, high []byte, bucket string, depth int) error {
-	flags, count := native.Uint16(b[8:]), int(native.Uint16(b[10:]))
-	if flags != branchPage && flags != leafPage {
-		return fmt.Errorf("unexpected kind %#x", flags)
+	keys, rest, err := elementKeys(b, low, high)
+	if err != nil {
+		return err
 	}
-	if pageHeaderSize+count*elementSize > len(b) || flags == branchPage && count == 0 {
-		return fmt.Errorf("%d elements", count)
-	}
-	keys := make([][]byte, count)
-	rest := make([][]byte, count) // the page from where the key ends
-	for i := range count {
-		at := pageHeaderSize + i*elementSize
-		pos, size := native.Uint32(b[at:]), native.Uint32(b[at+4:])
-		if flags == leafPage {
-			pos, size = native.Uint32(b[at+4:]), native.Uint32(b[at+8:])
-		}
-		start := uint64(at) + uint64(pos)
-		end := start + uint64(size)
-		if size == 0 || start < uint64(pageHeaderSize+count*elementSize) || end > uint64(len(b)) {
-			return fmt.Errorf("element %d lies outside the page", i)
-		}
-		keys[i], rest[i] = b[start:end], b[end:]
-		if i == 0 && low != nil && bytes.Compare(keys[i], low) < 0 ||
-			i > 0 && bytes.Compare(keys[i], keys[i-1]) <= 0 ||
-			high != nil && bytes.Compare(keys[i], high) >= 0 {
-			return fmt.Errorf("element %d is out of order", i)
-		}
-	}
+	isBranch := native.Uint16(b[8:]) == branchPage
 	for i, k := range keys {
 		at := pageHeaderSize + i*elementSize
-		if flags == branchPage {
+		if isBranch {
 			below := high
-			if i+1 < count {
+			if i+1 < len(keys) {
 				below = keys[i+1]
 			}
 			if err := in.tree(native.Uint64(b[at+8:]), k, below, bucket, depth+1); err != nil {
@@ -274,6 +252,38 @@ func (in *inspection) elements(b, low, high []byte, bucket string, depth int) er
 		}
 	}
 	return nil
+}
+
+// elementKeys gives the keys of one page's elements, which must lie in the page, in order and in [low, high), and of each
+// the rest of the page from where it ends.
+func elementKeys(b, low, high []byte) (keys, rest [][]byte, err error) {
+	flags, count := native.Uint16(b[8:]), int(native.Uint16(b[10:]))
+	if flags != branchPage && flags != leafPage {
+		return nil, nil, fmt.Errorf("unexpected kind %#x", flags)
+	}
+	if pageHeaderSize+count*elementSize > len(b) || flags == branchPage && count == 0 {
+		return nil, nil, fmt.Errorf("%d elements", count)
+	}
+	keys, rest = make([][]byte, count), make([][]byte, count)
+	for i := range count {
+		at := pageHeaderSize + i*elementSize
+		pos, size := native.Uint32(b[at:]), native.Uint32(b[at+4:])
+		if flags == leafPage {
+			pos, size = native.Uint32(b[at+4:]), native.Uint32(b[at+8:])
+		}
+		start := uint64(at) + uint64(pos)
+		end := start + uint64(size)
+		if size == 0 || start < uint64(pageHeaderSize+count*elementSize) || end > uint64(len(b)) {
+			return nil, nil, fmt.Errorf("element %d lies outside the page", i)
+		}
+		keys[i], rest[i] = b[start:end], b[end:]
+		if i == 0 && low != nil && bytes.Compare(keys[i], low) < 0 ||
+			i > 0 && bytes.Compare(keys[i], keys[i-1]) <= 0 ||
+			high != nil && bytes.Compare(keys[i], high) >= 0 {
+			return nil, nil, fmt.Errorf("element %d is out of order", i)
+		}
+	}
+	return keys, rest, nil
 }
 
 // element inspects one key and value of a leaf page.

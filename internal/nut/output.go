@@ -175,13 +175,11 @@ func (o *output) falls(now time.Time, timer power.Figure) bool {
 func (o *output) off(now time.Time, status power.Status, voltage power.Figure) (off bool, why string) {
 	said, w := status.Has(power.OFF), &o.said
 	dark := voltage.Known && voltage.Value < noVoltage
-	lit := w.zero && voltage.Value >= someVoltage
-	left, ours := o.pending(now)
 	switch {
 	case status.Has(power.BYPASS):
 		off = said && dark
 	case status.Has(power.OL):
-		off = said && (dark || w.meant && !lit || w.plain && !w.habit && ours && left < 0)
+		off = said && (dark || o.isMeant(now, voltage))
 		o.learn(said && !off, status)
 	case status.Has(power.OB):
 		off = said && !w.habit || dark && o.powered
@@ -195,6 +193,15 @@ func (o *output) off(now time.Time, status power.Status, voltage power.Figure) (
 		return false, ""
 	}
 	return true, fmt.Sprintf("the UPS says %s", status)
+}
+
+// isMeant reports whether OFF beside OL is believed without a voltage of 0: the output was off by that word already, and
+// nothing shows it lit since; or the word begins to be said once our cut is due.
+func (o *output) isMeant(now time.Time, voltage power.Figure) bool {
+	w := &o.said
+	lit := w.zero && voltage.Value >= someVoltage
+	left, ours := o.pending(now)
+	return w.meant && !lit || w.plain && !w.habit && ours && left < 0
 }
 
 // learn takes down whether OFF is a habit of the UPS: it says so on line, and nothing is off. What it says in a

@@ -55,20 +55,9 @@ func (c Condition) Holds(f Facts) bool { return c.holds(&f) }
 
 func (c *Condition) holds(f *Facts) bool {
 	s := &f.State
-	onBattery := s.Mains == MainsOnBattery
 	switch c.Kind {
-	case OnBattery:
-		return onBattery && s.OnBatteryFor >= c.For
-	case SlackBelow:
-		return onBattery && s.OutFor >= SlackAfter && f.slackBelow(c.For.Seconds())
-	case RuntimeBelow:
-		return onBattery && s.Left.Known && s.Left.Value < c.For.Seconds()
-	case ChargeBelow:
-		return onBattery && s.Charge.Known && s.Charge.Value < c.Than
-	case LowBattery:
-		return onBattery && (s.LowBattery || s.ForcedDown)
-	case SilentOnBattery:
-		return onBattery && s.SilentFor > 0 && s.SilentFor >= c.For
+	case OnBattery, SlackBelow, RuntimeBelow, ChargeBelow, LowBattery, SilentOnBattery:
+		return s.Mains == MainsOnBattery && c.holdsOnBattery(f)
 	case Brownout:
 		return s.BrownoutFor > 0 && s.BrownoutFor >= c.For
 	case TemperatureAbove:
@@ -78,8 +67,7 @@ func (c *Condition) holds(f *Facts) bool {
 	case ChargeAbove:
 		return s.Refilled.Known && s.Refilled.Value >= c.Than
 	case RechargedFor:
-		// A full battery is as much as can be waited for.
-		return s.Left.Known && f.AnotherShutdown.Known && s.Left.Value*s.filled() >= f.AnotherShutdown.Value || s.Refilled.Known && s.Refilled.Value >= fullCharge
+		return f.isRecharged()
 	case Any, All:
 		for i := range c.Of {
 			if c.Of[i].holds(f) == (c.Kind == Any) {
@@ -89,6 +77,33 @@ func (c *Condition) holds(f *Facts) bool {
 		return c.Kind == All && len(c.Of) > 0
 	}
 	return false
+}
+
+// holdsOnBattery judges a condition that speaks of the battery while its supply is on that.
+func (c *Condition) holdsOnBattery(f *Facts) bool {
+	s := &f.State
+	switch c.Kind {
+	case OnBattery:
+		return s.OnBatteryFor >= c.For
+	case SlackBelow:
+		return s.OutFor >= SlackAfter && f.slackBelow(c.For.Seconds())
+	case RuntimeBelow:
+		return s.Left.Known && s.Left.Value < c.For.Seconds()
+	case ChargeBelow:
+		return s.Charge.Known && s.Charge.Value < c.Than
+	case LowBattery:
+		return s.LowBattery || s.ForcedDown
+	case SilentOnBattery:
+		return s.SilentFor > 0 && s.SilentFor >= c.For
+	default:
+		return false
+	}
+}
+
+// isRecharged reports whether the battery lasts for another shutdown. A full battery is as much as can be waited for.
+func (f *Facts) isRecharged() bool {
+	s := &f.State
+	return s.Left.Known && f.AnotherShutdown.Known && s.Left.Value*s.filled() >= f.AnotherShutdown.Value || s.Refilled.Known && s.Refilled.Value >= fullCharge
 }
 
 // HoldsBy judges the condition by what is found of its parts. Each is asked, in order.

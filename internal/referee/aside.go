@@ -68,33 +68,18 @@ func (r *Referee) unseenLately(c *command, i int) bool {
 // is about to be cut, by a command, is past that: see rule 3.
 func (r *Referee) rule12(c *command) string {
 	r.asking.anew()
-	switch {
-	case !c.stops(), r.goesDark(c.Node, func(s *supply) bool { return s.due }):
+	if !c.stops() || r.goesDark(c.Node, func(s *supply) bool { return s.due }) {
 		return ""
-	case c.decl.Can.Has(plan.Flush) && c.node.now.Dirty && !r.unseenLately(c, c.Node):
-		return c.decl.ID + " was told to stop with dirty data"
 	}
-	for _, i := range r.asides {
-		if n, decl := &r.nodes[i], r.estate.Node(i); decl.Can.Has(plan.Flush) && n.now.Dirty && n.now.State == plan.On && slices.Contains(r.estate.Needs(i), c.Node) && !r.unseenLately(c, i) {
-			return fmt.Sprintf("%s was told to stop while its cache %s is dirty", c.decl.ID, decl.ID)
-		}
+	if text := r.rule12Clean(c); text != "" {
+		return text
 	}
 	if c.Verb != plan.Stop || c.node.told || r.cameWhileAway(c.Node) || r.forgetful {
 		return ""
 	}
-	cut := func(s *supply) bool { return s.due || r.isOffAsHeard(s, c.at) }
 	for _, i := range r.asides {
-		n, decl := &r.nodes[i], r.estate.Node(i)
-		r.asking.anew()
-		if r.goesDark(i, cut) {
-			continue
-		}
-		r.asking.anew()
-		taken := r.goesDark(i, func(s *supply) bool { return s.longOut && !s.aborted }) || r.drill != nil && r.drill[i]
-		if decl.Can.Has(plan.Flush) && slices.ContainsFunc(r.estate.Needs(i), func(d int) bool { return r.place[d] < 0 && r.nodes[d].isDown() }) {
-			continue // what it keeps its data on is off, and so is it as far as anybody can write to it
-		}
-		if !taken || n.now.State != plan.On || n.now.Protected || n.failed.Has(plan.Protect) || r.unseenLately(c, i) {
+		decl := r.estate.Node(i)
+		if !r.isYetToBeAside(c, i) {
 			continue
 		}
 		switch {
@@ -105,6 +90,34 @@ func (r *Referee) rule12(c *command) string {
 		}
 	}
 	return ""
+}
+
+// rule12Clean is the part of rule 12 that speaks of data: nothing stops that holds any which is not on its storage, nor the storage of such a cache.
+func (r *Referee) rule12Clean(c *command) string {
+	if c.decl.Can.Has(plan.Flush) && c.node.now.Dirty && !r.unseenLately(c, c.Node) {
+		return c.decl.ID + " was told to stop with dirty data"
+	}
+	for _, i := range r.asides {
+		if n, decl := &r.nodes[i], r.estate.Node(i); decl.Can.Has(plan.Flush) && n.now.Dirty && n.now.State == plan.On && slices.Contains(r.estate.Needs(i), c.Node) && !r.unseenLately(c, i) {
+			return fmt.Sprintf("%s was told to stop while its cache %s is dirty", c.decl.ID, decl.ID)
+		}
+	}
+	return ""
+}
+
+// isYetToBeAside reports whether a cache or a cluster is taken down in this outage, or by this drill, and is in use as ever, though it can be set aside.
+func (r *Referee) isYetToBeAside(c *command, i int) bool {
+	n, decl := &r.nodes[i], r.estate.Node(i)
+	r.asking.anew()
+	if r.goesDark(i, func(s *supply) bool { return s.due || r.isOffAsHeard(s, c.at) }) {
+		return false
+	}
+	r.asking.anew()
+	taken := r.goesDark(i, func(s *supply) bool { return s.longOut && !s.aborted }) || r.drill != nil && r.drill[i]
+	if decl.Can.Has(plan.Flush) && slices.ContainsFunc(r.estate.Needs(i), func(d int) bool { return r.place[d] < 0 && r.nodes[d].isDown() }) {
+		return false // what it keeps its data on is off, and so is it as far as anybody can write to it
+	}
+	return taken && n.now.State == plan.On && !n.now.Protected && !n.failed.Has(plan.Protect) && !r.unseenLately(c, i)
 }
 
 // cameWhileAway reports whether a node was told to stop in this outage, and somebody switched it on again while the controller was away, which has not seen

@@ -67,17 +67,33 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause ledger.Cause
 	case r.hasJustChanged(at, i, verb):
 	case verb == plan.Start && st == plan.Stopping && r.forgetful && n.toldAt.Before(r.resumed): // nobody knows that it was told to go
 		n.misled = true
+	default:
+		if what := r.shownWrongly(at, i, verb); what != "" {
+			r.violate(at, 19, decl.ID+" was called "+what)
+		}
+	}
+}
+
+// shownWrongly says what a node is called that it is not, where that was for anybody to see; "": it is as it is called.
+func (r *Referee) shownWrongly(at time.Time, i int, verb plan.Verb) string {
+	n := &r.nodes[i]
+	st := n.now.State
+	setOtherwise := n.aside.told && n.aside.seen && !r.forgetful && !r.unseen(i) && n.now.Set != n.aside.set
+	switch {
 	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
-		r.violate(at, 19, fmt.Sprintf("%s was called off and is %s", decl.ID, st))
+		return fmt.Sprintf("off and is %s", st)
 	case verb == plan.Start && n.now.Dark && at.Sub(n.fell) <= r.fresh(at, i): // after the look that showed it
+		return ""
 	case verb == plan.Start && st != plan.On:
-		r.violate(at, 19, fmt.Sprintf("%s was called on and is %s", decl.ID, st))
-	case verb == plan.Unprotect && (n.now.Protected || n.aside.told && n.aside.seen && !r.forgetful && !r.unseen(i) && n.now.Set != n.aside.set):
-		r.violate(at, 19, decl.ID+" was called put back and is not")
+		return fmt.Sprintf("on and is %s", st)
+	case verb == plan.Unprotect && (n.now.Protected || setOtherwise):
+		return "put back and is not"
 	case verb == plan.Protect && !n.now.Protected:
-		r.violate(at, 19, decl.ID+" was called protected and is not")
+		return "protected and is not"
 	case verb == plan.Flush && n.now.Dirty:
-		r.violate(at, 19, decl.ID+" was called clean and is not")
+		return "clean and is not"
+	default:
+		return ""
 	}
 }
 

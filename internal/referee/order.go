@@ -35,17 +35,7 @@ func (r *Referee) cameUpMute(i int) bool {
 	if host, known := r.estate.Index(decl.Host); known {
 		return n.mute && r.cameUpMute(host)
 	}
-	var lit time.Time
-	for _, f := range r.estate.Sources(i) {
-		if at := r.supplyAt(f).litAt; at.After(lit) {
-			lit = at
-		}
-	}
-	for _, d := range r.estate.Needs(i) { // or its outlet was switched on
-		if o := &r.nodes[d]; r.estate.Node(d).Kind == plan.Outlet && o.now.State == plan.On && o.changed.After(lit) {
-			lit = o.changed
-		}
-	}
+	lit := r.litAt(i)
 	if n.began.After(n.toldAt) && n.began.Before(lit) { // it came up with the first of two
 		lit = n.began
 	}
@@ -57,6 +47,21 @@ func (r *Referee) cameUpMute(i int) bool {
 	}
 	lost := n.saidAt.Before(r.resumed) && !r.resumedBefore.IsZero() && n.saidAt.Sub(r.resumedBefore) <= guarded
 	return decl.OffAfter > 0 && unstarted && n.mute && (n.saidAt.Before(lit) || lost) && n.vain.Sub(lit) >= silent-slowness
+}
+
+// litAt is when a node got its power last: a supply came on, or its outlet was switched on.
+func (r *Referee) litAt(i int) (lit time.Time) {
+	for _, f := range r.estate.Sources(i) {
+		if at := r.supplyAt(f).litAt; at.After(lit) {
+			lit = at
+		}
+	}
+	for _, d := range r.estate.Needs(i) {
+		if o := &r.nodes[d]; r.estate.Node(d).Kind == plan.Outlet && o.now.State == plan.On && o.changed.After(lit) {
+			lit = o.changed
+		}
+	}
+	return lit
 }
 
 // isLate reports whether a node that was told to stop is on its way for longer than it may, and has not answered for as long as
@@ -306,35 +311,51 @@ func (r *Referee) groundOff(at time.Time, i int) int {
 const oldLook = 35 * time.Second
 
 // rule10: Order holds for every executed pair; degradation shortens waits and never reorders across a dependency.
-//
-// A VM waits for what uses it, unless that was given up in its present round. A start waits for what the node needs, and what that
-// stands on. A cut waits for the outlets of its supply that were on and were neither shown off nor given up.
 func (r *Referee) rule10(c *command) string {
 	switch {
 	case c.stops() && c.decl.Kind == plan.VM:
-		givenUp := func(u int) bool {
-			return r.nodes[u].failed.Has(plan.Stop) || r.justMeddled(c.at, u) || r.unseenSince(c.at, u, guarded)
-		}
-		if u := r.inTheWay(c.Node, givenUp); u >= 0 {
-			return fmt.Sprintf("%s was told to stop before its user %s was off", c.decl.ID, r.id(u))
-		}
+		return r.rule10Stop(c)
 	case c.Verb == plan.Start:
-		for _, d := range r.estate.Needs(c.Node) {
-			if deeper := r.groundOff(c.at, d); deeper >= 0 {
-				return fmt.Sprintf("%s is started before %s, which it stands on through %s, is on", c.decl.ID, r.id(deeper), r.id(d))
-			}
-			n, decl := &r.nodes[d], r.estate.Node(d)
-			if decl.Kind != plan.Supply && decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && !r.seemsOn(c.at, d) {
-				return fmt.Sprintf("%s is started before %s is on", c.decl.ID, decl.ID)
-			}
-		}
+		return r.rule10Start(c)
 	case c.Verb == plan.Cut && !r.byDeadline(c):
-		for _, u := range r.estate.Users(c.Node) {
-			n, decl := &r.nodes[u], r.estate.Node(u)
-			switchedOn := n.said == plan.Off && n.meddled.After(n.saidAt) // it drops with its supply anyway, so that nobody asks it once more
-			if decl.Kind == plan.Outlet && !switchedOn && decl.Can.Has(plan.Stop) && n.now.State == plan.On && n.listed && !n.failed.Has(plan.Stop) && !n.shownOff && !r.unseenSince(c.at, u, guarded) {
-				return fmt.Sprintf("the output of %s is cut before its outlet %s is off", c.decl.ID, decl.ID)
-			}
+		return r.rule10Cut(c)
+	default:
+		return ""
+	}
+}
+
+// rule10Stop is rule 10 on the way down: a VM waits for what uses it, unless that was given up in its present round.
+func (r *Referee) rule10Stop(c *command) string {
+	givenUp := func(u int) bool {
+		return r.nodes[u].failed.Has(plan.Stop) || r.justMeddled(c.at, u) || r.unseenSince(c.at, u, guarded)
+	}
+	if u := r.inTheWay(c.Node, givenUp); u >= 0 {
+		return fmt.Sprintf("%s was told to stop before its user %s was off", c.decl.ID, r.id(u))
+	}
+	return ""
+}
+
+// rule10Start is rule 10 on the way up: a start waits for what the node needs, and what that stands on.
+func (r *Referee) rule10Start(c *command) string {
+	for _, d := range r.estate.Needs(c.Node) {
+		if deeper := r.groundOff(c.at, d); deeper >= 0 {
+			return fmt.Sprintf("%s is started before %s, which it stands on through %s, is on", c.decl.ID, r.id(deeper), r.id(d))
+		}
+		n, decl := &r.nodes[d], r.estate.Node(d)
+		if decl.Kind != plan.Supply && decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && !r.seemsOn(c.at, d) {
+			return fmt.Sprintf("%s is started before %s is on", c.decl.ID, decl.ID)
+		}
+	}
+	return ""
+}
+
+// rule10Cut is rule 10 for an output: its cut waits for the outlets of it that were on and were neither shown off nor given up.
+func (r *Referee) rule10Cut(c *command) string {
+	for _, u := range r.estate.Users(c.Node) {
+		n, decl := &r.nodes[u], r.estate.Node(u)
+		switchedOn := n.said == plan.Off && n.meddled.After(n.saidAt) // it drops with its supply anyway, so that nobody asks it once more
+		if decl.Kind == plan.Outlet && !switchedOn && decl.Can.Has(plan.Stop) && n.now.State == plan.On && n.listed && !n.failed.Has(plan.Stop) && !n.shownOff && !r.unseenSince(c.at, u, guarded) {
+			return fmt.Sprintf("the output of %s is cut before its outlet %s is off", c.decl.ID, decl.ID)
 		}
 	}
 	return ""

@@ -99,51 +99,75 @@ const (
 // shut down with all the time that it may take. What another supply goes on feeding does not go with it, and a cut that is on its way waits
 // for nobody any more. What the controller can't know is not asked of it, nor that it powers off what is on its way up (rule 6).
 func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
-	switch {
-	case !p.Heard && at.Sub(s.heardAt) <= missedPoll:
+	if !r.isInReserve(s, at, p) {
 		return
-	case !r.has(Batteries | Records), !p.Heard, !p.Honest, p.On, p.Unfit, !s.output, !s.triggered, p.Left > r.policy.Reserve:
-		s.spent = time.Time{}
-		return
-	case s.spent.IsZero():
-		s.spent = at
 	}
 	if at.Sub(s.spent) < slowness+s.believes()+r.slowest || at.Sub(r.resumed) < weighed+r.slowest || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted || s.due {
 		return
 	}
 	listening := max(listens, r.policy.Shutdown.Longest(power.SilentOnBattery)) + slowness
-	gone := func(other *supply) bool {
-		young := !other.heardAt.After(r.resumed) && at.Sub(r.resumed) < listening
-		unknown := other.deaf && (young || other.heardOut.IsZero()) // it was well when it fell silent
-		late := slowness
-		if other.deaf { // it may only have missed a word
-			late = slowSilence
-		}
-		off := !other.output && at.Sub(other.offAt) >= late
-		return !other.online && !unknown && (other.due && at.Sub(other.dueAt) >= slowness || off || !other.spent.IsZero() && at.Sub(other.spent) >= slowness+other.believes())
-	}
+	gone := func(other *supply) bool { return r.isGoneForLong(other, at, listening) }
 	for _, i := range r.flights.nodes {
-		n, decl := &r.nodes[i], r.estate.Node(i)
-		fresh := at.Sub(n.intent.at) < slowness+r.slowest && !n.intent.again && n.intent.at.Sub(s.spent) < weighed
-		proves := r.proves()
-		since := min(at.Sub(n.changed), at.Sub(r.resumed), at.Sub(n.roused)) // what it said before that says nothing
-		if !n.intent.again {                                                 // it may have been off before it was told
-			since = min(since, at.Sub(n.intent.at))
-		}
-		isOff := n.isDown() && (since < proves || r.lostWithHost(i)) // which nobody can show
-		if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || isOff || r.rises(at, n) || r.forgetful {
-			continue
-		}
-		if !n.vain.IsZero() && at.Sub(s.spent) < slowSilence+s.believes() || r.turnHasJustCome(i, at) {
+		if !r.isToBeForced(s, at, i) {
 			continue
 		}
 		r.asking.anew()
 		with := r.goesDark(i, func(other *supply) bool { return other == s || gone(other) })
 		r.asking.anew()
 		if with && !r.goesDark(i, func(other *supply) bool { return other != s && gone(other) }) {
-			r.violate(at, 11, fmt.Sprintf("%s is waited for although only the reserve of %s is left", decl.ID, r.id(s.node)))
+			r.violate(at, 11, fmt.Sprintf("%s is waited for although only the reserve of %s is left", r.id(i), r.id(s.node)))
 		}
 	}
+}
+
+// isInReserve follows since when the battery of a supply is down to the reserve, and reports whether this poll says that it is. A poll that is
+// missed says nothing, and changes nothing.
+func (r *Referee) isInReserve(s *supply, at time.Time, p Poll) bool {
+	switch {
+	case !p.Heard && at.Sub(s.heardAt) <= missedPoll:
+		return false
+	case !r.has(Batteries | Records), !p.Heard, !p.Honest, p.On, p.Unfit, !s.output, !s.triggered, p.Left > r.policy.Reserve:
+		s.spent = time.Time{}
+		return false
+	case s.spent.IsZero():
+		s.spent = at
+	}
+	return true
+}
+
+// isGoneForLong reports whether another supply is known to be lost, or about to be, for so long that the engine has acted on that. One that has not been heard
+// in this life of the controller is listened to first.
+func (r *Referee) isGoneForLong(s *supply, at time.Time, listening time.Duration) bool {
+	young := !s.heardAt.After(r.resumed) && at.Sub(r.resumed) < listening
+	unknown := s.deaf && (young || s.heardOut.IsZero()) // it was well when it fell silent
+	late := slowness
+	if s.deaf { // it may only have missed a word
+		late = slowSilence
+	}
+	off := !s.output && at.Sub(s.offAt) >= late
+	return !s.online && !unknown && (s.due && at.Sub(s.dueAt) >= slowness || off || !s.spent.IsZero() && at.Sub(s.spent) >= slowness+s.believes())
+}
+
+// isToBeForced reports whether a node is a VM on its way down that the engine, as far as that can know, has had the time to power off since a supply
+// was down to the reserve.
+func (r *Referee) isToBeForced(s *supply, at time.Time, i int) bool {
+	n, decl := &r.nodes[i], r.estate.Node(i)
+	fresh := at.Sub(n.intent.at) < slowness+r.slowest && !n.intent.again && n.intent.at.Sub(s.spent) < weighed
+	if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || r.isOffUnshown(at, i) || r.rises(at, n) || r.forgetful {
+		return false
+	}
+	mute := !n.vain.IsZero() && at.Sub(s.spent) < slowSilence+s.believes()
+	return !mute && !r.turnHasJustCome(i, at)
+}
+
+// isOffUnshown reports whether a node is off, and nobody can show that: not for long enough, or it went with its host.
+func (r *Referee) isOffUnshown(at time.Time, i int) bool {
+	n := &r.nodes[i]
+	since := min(at.Sub(n.changed), at.Sub(r.resumed), at.Sub(n.roused)) // what it said before that says nothing
+	if !n.intent.again {                                                 // it may have been off before it was told
+		since = min(since, at.Sub(n.intent.at))
+	}
+	return n.isDown() && (since < r.proves() || r.lostWithHost(i))
 }
 
 // believes is how long it takes until what a supply says of its battery is believed, at the pace at which it is heard.

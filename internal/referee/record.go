@@ -122,13 +122,20 @@ func (r *Referee) snapped(at time.Time, rec *ledger.Record) {
 		}
 		n.known = s.State != plan.Unknown && s.State != plan.Unreachable // else it may be added once, when it answers
 		n.listed = s.State == plan.On || s.State == plan.Starting
-		unknown := r.unseen(i) && !n.listed                                                       // somebody has switched it on since the last look at it
-		since := n.said == plan.Off && n.saidAt.Before(n.changed) && at.Sub(n.saidAt) <= surveyed // or it has come up by itself since that
-		n.owed = n.now.State == plan.On && !unknown && (n.listed || !since) || n.listed && n.now.State == plan.Starting || n.owed && n.now.Dark
+		n.owed = r.isOwed(at, i)
 		n.taken = true
 		n.wasOn = n.wasOn || n.listed && (r.unseen(i) || n.now.State == plan.Starting)
 		r.asideSet(i, s)
 	}
+}
+
+// isOwed reports whether what has just come into the snapshot has to come back: it is on, or comes up, as far as anybody can know, or was
+// on and has lost its power since.
+func (r *Referee) isOwed(at time.Time, i int) bool {
+	n := &r.nodes[i]
+	unknown := r.unseen(i) && !n.listed                                                       // somebody has switched it on since the last look at it
+	since := n.said == plan.Off && n.saidAt.Before(n.changed) && at.Sub(n.saidAt) <= surveyed // or it has come up by itself since that
+	return n.now.State == plan.On && !unknown && (n.listed || !since) || n.listed && n.now.State == plan.Starting || n.owed && n.now.Dark
 }
 
 // close ends an outage.
@@ -208,7 +215,6 @@ func (r *Referee) ofSupplies(at time.Time, rec *ledger.Record) {
 
 // ofNode takes a record of a node.
 func (r *Referee) ofNode(at time.Time, i int, rec *ledger.Record) {
-	n := &r.nodes[i]
 	switch rec.Kind {
 	case ledger.Intent:
 		r.moved = at
@@ -216,43 +222,18 @@ func (r *Referee) ofNode(at time.Time, i int, rec *ledger.Record) {
 		r.asideTold(i, *rec.Verb)
 		r.rule9(i, at)
 	case ledger.Accepted:
-		if rec.Outcome == ledger.Unreached && !r.flights.again[i] { // what has not reached its node is as before
-			r.fly(i, false)
-			r.unsent(i, *rec.Verb)
-		}
-		if rec.Outcome == ledger.Refused && *rec.Verb == plan.Start { // nobody waits for what may refuse for good
-			r.fly(i, false)
-		}
-		if rec.Outcome == ledger.Refused && *rec.Verb == plan.Force && !n.toldAtBefore.IsZero() { // it goes on as it went
-			n.toldAt, n.toldBy = n.toldAtBefore, plan.Stop
-		}
+		r.accepted(i, *rec.Verb, rec.Outcome)
 	case ledger.HeldBack:
 		r.moved = at
 		r.fly(i, false)
 	case ledger.Failed:
 		r.moved = at
 		r.fly(i, false)
-		waited := !n.intent.at.IsZero() && at.Sub(n.intent.at) >= slowness && at.Sub(r.resumed) >= slowness // for the answer, or for the node
-		silent := !n.vain.IsZero() && (waited || n.vain.Sub(n.vainSince) >= slowness)
-		tried := n.given.Has(*rec.Verb) || n.given.Has(plan.Force) || silent || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone || n.now.State == plan.Stopping
-		hangs := n.given.Has(plan.Force) && n.now.State == plan.Stopping // and was powered off in vain
-		if tried && (r.mayGo(i) || hangs || *rec.Verb == plan.Start || *rec.Verb == plan.Unprotect) {
-			n.failed |= plan.VerbSet(*rec.Verb)
-		}
-		if *rec.Verb == plan.Cut && r.place[i] >= 0 { // it stays on
-			r.supplyAt(i).due = false
-			r.release(r.supplyAt(i))
-		}
-		n.shownOff = n.shownOff && *rec.Verb != plan.Start
-		n.denied = n.denied || *rec.Verb == plan.Protect
+		r.failed(at, i, *rec.Verb)
 	case ledger.Proven:
 		r.moved = at
 		r.fly(i, false)
-		r.rule19(at, i, *rec.Verb, rec.Cause)
-		n.aside.back = n.aside.back || *rec.Verb == plan.Unprotect
-		n.aside.lost = n.aside.lost && *rec.Verb != plan.Protect && *rec.Verb != plan.Unprotect
-		r.rule19Cut(at, i, *rec.Verb)
-		r.show(i, *rec.Verb)
+		r.proven(at, i, *rec.Verb, rec.Cause)
 	case ledger.Reopened:
 		if rec.Verb == nil && rec.State != nil {
 			r.rule19Reopened(at, i, *rec.State)
@@ -261,6 +242,54 @@ func (r *Referee) ofNode(at time.Time, i int, rec *ledger.Record) {
 		r.permit(at, rec)
 	default:
 	}
+}
+
+// accepted takes what became of a command right away.
+func (r *Referee) accepted(i int, verb plan.Verb, outcome ledger.Outcome) {
+	n := &r.nodes[i]
+	if outcome == ledger.Unreached && !r.flights.again[i] { // what has not reached its node is as before
+		r.fly(i, false)
+		r.unsent(i, verb)
+	}
+	if outcome == ledger.Refused && verb == plan.Start { // nobody waits for what may refuse for good
+		r.fly(i, false)
+	}
+	if outcome == ledger.Refused && verb == plan.Force && !n.toldAtBefore.IsZero() { // it goes on as it went
+		n.toldAt, n.toldBy = n.toldAtBefore, plan.Stop
+	}
+}
+
+// failed takes that something is given up. It excuses what rests on it only where it was tried, and might be.
+func (r *Referee) failed(at time.Time, i int, verb plan.Verb) {
+	n := &r.nodes[i]
+	hangs := n.given.Has(plan.Force) && n.now.State == plan.Stopping // and was powered off in vain
+	if r.wasTried(at, i, verb) && (r.mayGo(i) || hangs || verb == plan.Start || verb == plan.Unprotect) {
+		n.failed |= plan.VerbSet(verb)
+	}
+	if verb == plan.Cut && r.place[i] >= 0 { // it stays on
+		r.supplyAt(i).due = false
+		r.release(r.supplyAt(i))
+	}
+	n.shownOff = n.shownOff && verb != plan.Start
+	n.denied = n.denied || verb == plan.Protect
+}
+
+// wasTried reports whether a node was commanded, or there was no way to, and what was waited for: its answer, or the node.
+func (r *Referee) wasTried(at time.Time, i int, verb plan.Verb) bool {
+	n := &r.nodes[i]
+	waited := !n.intent.at.IsZero() && at.Sub(n.intent.at) >= slowness && at.Sub(r.resumed) >= slowness
+	silent := !n.vain.IsZero() && (waited || n.vain.Sub(n.vainSince) >= slowness)
+	return n.given.Has(verb) || n.given.Has(plan.Force) || silent || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone || n.now.State == plan.Stopping
+}
+
+// proven takes that something is shown as done.
+func (r *Referee) proven(at time.Time, i int, verb plan.Verb, cause ledger.Cause) {
+	r.rule19(at, i, verb, cause)
+	a := &r.nodes[i].aside
+	a.back = a.back || verb == plan.Unprotect
+	a.lost = a.lost && verb != plan.Protect && verb != plan.Unprotect
+	r.rule19Cut(at, i, verb)
+	r.show(i, verb)
 }
 
 // unsent takes that a command has not reached its node: it is as it was before.

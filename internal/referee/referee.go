@@ -179,9 +179,7 @@ func (r *Referee) Changed(at time.Time, i int, now Condition) {
 	if now.State == plan.Starting && n.now.State != plan.Starting {
 		n.mute, n.began = true, at
 	}
-	flips := n.now.Protected && !now.Protected || !n.now.Protected && now.Protected && n.denied
-	undone := n.now.Protected && n.intent.verb == plan.Protect            // by an Unprotect of before, while that is waited for
-	if flips && now.State == plan.On && (r.flights.at[i] < 0 || undone) { // nobody waits for that any more
+	if r.isSetByOthers(i, now) {
 		r.Meddled(at, i)
 		n.aside.lost = true
 	}
@@ -199,6 +197,14 @@ func (r *Referee) Changed(at time.Time, i int, now Condition) {
 	if r.estate.Node(i).Kind == plan.Self {
 		r.strand()
 	}
+}
+
+// isSetByOthers reports whether a cache or a cluster that is on changes its settings now, and nobody waits for that any more.
+func (r *Referee) isSetByOthers(i int, now Condition) bool {
+	n := &r.nodes[i]
+	flips := n.now.Protected && !now.Protected || !n.now.Protected && now.Protected && n.denied
+	undone := n.now.Protected && n.intent.verb == plan.Protect // by an Unprotect of before, while that is waited for
+	return flips && now.State == plan.On && (r.flights.at[i] < 0 || undone)
 }
 
 // Meddled tells that somebody else switches a node now, or that a command has its effect which was given up long ago. That it was asked

@@ -100,6 +100,7 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 	if !r.open && !p.Mains && !r.has(Records) {
 		r.begin(at)
 	}
+	r.followAnswer(s, at, p)
 	r.hear(s, at, p)
 	if p.On {
 		s.opened = s.opened || mayOpen(r.policy.Restore, at.Sub(s.since), 100*p.Charge)
@@ -108,8 +109,9 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 	r.rule11(s, at, p)
 }
 
-// hear takes what the controller heard of a supply.
-func (r *Referee) hear(s *supply, at time.Time, p Poll) {
+// followAnswer follows whether a supply is heard, and what that tells of its output: how long it was dark unheard, that it was seen to be, that a cut which
+// did not come was missed.
+func (r *Referee) followAnswer(s *supply, at time.Time, p Poll) {
 	if p.Heard && s.output && s.offAt.After(s.heardAt) {
 		s.brief = at.Sub(s.heardAt) <= min(briefly, s.heardLeft/lastsLonger)+missedPoll
 	}
@@ -122,6 +124,10 @@ func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 	s.deaf = !p.Heard
 	s.seen = s.seen || p.Heard && !s.output && s.made && at.Sub(r.resumed) >= sinksIn && at.Sub(s.speaks) >= slowness
 	s.missed = s.missed || s.uncut && s.deaf && s.looks == 0
+}
+
+// hear takes what the controller heard of the mains of a supply.
+func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 	switch {
 	case p.Untold:
 		s.heardOn, s.fell, s.lost = time.Time{}, true, true

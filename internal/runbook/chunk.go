@@ -82,25 +82,20 @@ const nodesKey = "nodes"
 
 // entries finds the tokens that begin the entries of a nodes section in block style, and where the section ends.
 func entries(tokens token.Tokens) (starts []int, end int) {
-	at := slices.IndexFunc(tokens, func(t *token.Token) bool {
-		return t.Type == token.StringType && t.Value == nodesKey && t.Position.Column == 1
-	})
-	if at < 0 || at+2 >= len(tokens) || tokens[at+1].Type != token.MappingValueType {
+	first := firstEntry(tokens)
+	if first < 0 {
 		return nil, 0
 	}
-	column, depth := tokens[at+2].Position.Column, 0
-	line := tokens[at].Position.Line
-	if column == 1 { // the section is empty
-		return nil, 0
-	}
-	for i := at + 2; i < len(tokens); i++ {
+	column, depth := tokens[first].Position.Column, 0
+	line := tokens[first-2].Position.Line // that of the key
+	for i := first; i < len(tokens); i++ {
 		t := tokens[i]
-		first := t.Position.Line > line // of its line
+		leads := t.Position.Line > line // its line
 		line = t.Position.Line
 		switch {
-		case depth == 0 && first && 0 < t.Position.Column && t.Position.Column < column: // a block of text is at 0
+		case depth == 0 && leads && 0 < t.Position.Column && t.Position.Column < column: // a block of text is at 0
 			return starts, i
-		case depth == 0 && first && t.Position.Column == column && i+1 < len(tokens) && tokens[i+1].Type == token.MappingValueType:
+		case depth == 0 && leads && t.Position.Column == column && i+1 < len(tokens) && tokens[i+1].Type == token.MappingValueType:
 			starts = append(starts, i)
 		case t.Type == token.MappingStartType || t.Type == token.SequenceStartType:
 			depth++
@@ -109,4 +104,15 @@ func entries(tokens token.Tokens) (starts []int, end int) {
 		}
 	}
 	return starts, len(tokens)
+}
+
+// firstEntry finds the token that begins the first entry of the nodes section, two behind its key; -1 if there is none.
+func firstEntry(tokens token.Tokens) int {
+	at := slices.IndexFunc(tokens, func(t *token.Token) bool {
+		return t.Type == token.StringType && t.Value == nodesKey && t.Position.Column == 1
+	})
+	if at < 0 || at+2 >= len(tokens) || tokens[at+1].Type != token.MappingValueType || tokens[at+2].Position.Column == 1 {
+		return -1
+	}
+	return at + 2
 }

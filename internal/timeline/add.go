@@ -26,13 +26,7 @@ func (t *Timeline) Add(r ledger.Record) {
 	case ledger.Snapshot, ledger.Widened:
 		t.snapshot(r)
 	case ledger.Mains:
-		for _, id := range r.Supplies {
-			if !slices.Contains(t.Supplies, id) {
-				t.Supplies = append(t.Supplies, id)
-			}
-		}
-		t.output(&r)
-		t.mark(r, strings.Join(r.Supplies, ", "), r.Reason)
+		t.mains(r)
 	case ledger.Triggered:
 		t.Stages = append(t.Stages, Stage{Name: r.Stage, At: r.At, Supplies: r.Supplies, Reason: r.Reason, Numbers: r.Numbers})
 		t.mark(r, "stage "+r.Stage, strings.Join(r.Supplies, ", "), r.Reason)
@@ -48,12 +42,7 @@ func (t *Timeline) Add(r ledger.Record) {
 	case ledger.Forbidden:
 		t.mark(r, "not sent: "+r.Node, r.Reason)
 	case ledger.Turned:
-		if t.Goal != r.Goal { // a supply after the other may turn the same way
-			t.NoReturn = time.Time{}
-			t.pass++
-		}
-		t.Goal = r.Goal
-		t.mark(r, t.going()+string(r.Goal), r.Reason)
+		t.turned(r)
 	case ledger.Ordered:
 		t.ordered(r)
 	case ledger.Gap:
@@ -65,6 +54,17 @@ func (t *Timeline) Add(r ledger.Record) {
 		t.closed(r)
 	case ledger.Seen, ledger.Still: // of what is in no outage; for a restart
 	}
+}
+
+// mains follows the supplies that the outage is of, and their outputs.
+func (t *Timeline) mains(r ledger.Record) {
+	for _, id := range r.Supplies {
+		if !slices.Contains(t.Supplies, id) {
+			t.Supplies = append(t.Supplies, id)
+		}
+	}
+	t.output(&r)
+	t.mark(r, strings.Join(r.Supplies, ", "), r.Reason)
 }
 
 // output follows what became of a cut that was proven to be taken: it was made, unless its supply is released from it
@@ -99,6 +99,16 @@ func (t *Timeline) snapshot(r ledger.Record) {
 		of = r.Nodes[0].Node
 	}
 	t.mark(r, of, english.Count(on, "node")+" on")
+}
+
+// turned begins the way in the other direction.
+func (t *Timeline) turned(r ledger.Record) {
+	if t.Goal != r.Goal { // a supply after the other may turn the same way
+		t.NoReturn = time.Time{}
+		t.pass++
+	}
+	t.Goal = r.Goal
+	t.mark(r, t.going()+string(r.Goal), r.Reason)
 }
 
 func (t *Timeline) ordered(r ledger.Record) {

@@ -75,49 +75,57 @@ func besideRecords(fset *token.FileSet, imp types.Importer, files []*ast.File) (
 	if _, err := (&types.Config{Importer: imp}).Check("p", fset, files, info); err != nil {
 		return nil, err
 	}
-	own := func(t types.Type) bool { // of the ledger
-		if p, ok := t.(*types.Pointer); ok {
-			t = p.Elem()
-		}
-		named, ok := t.(*types.Named)
-		return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == ledgerPath && !slices.Contains(records, named.Obj().Name())
-	}
-	// durable reports whether an expression is a field of what the ledger holds, or an element of one.
-	var durable func(ast.Expr) bool
-	durable = func(x ast.Expr) bool {
-		switch x := x.(type) {
-		case *ast.IndexExpr:
-			return durable(x.X)
-		case *ast.SelectorExpr:
-			sel := info.Selections[x]
-			return sel != nil && sel.Kind() == types.FieldVal && (own(sel.Recv()) || durable(x.X))
-		default:
-			return false
-		}
-	}
-	writes := func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.AssignStmt:
-			return slices.ContainsFunc(n.Lhs, durable)
-		case *ast.IncDecStmt:
-			return durable(n.X)
-		case *ast.UnaryExpr:
-			return n.Op == token.AND && durable(n.X) && !own(info.Types[n.X].Type)
-		case *ast.CallExpr:
-			builtin, ok := n.Fun.(*ast.Ident)
-			return ok && slices.Contains([]string{"clear", "copy", "delete"}, builtin.Name) && durable(n.Args[0])
-		default:
-			return false
-		}
-	}
+	source := typed{info}
 	var found []string
 	for _, f := range files {
 		ast.Inspect(f, func(n ast.Node) bool {
-			if n != nil && writes(n) {
+			if n != nil && source.writes(n) {
 				found = append(found, fmt.Sprintf("%s: changes the ledger", fset.Position(n.Pos())))
 			}
 			return true
 		})
 	}
 	return found, nil
+}
+
+// typed is source of which the types are known.
+type typed struct{ *types.Info }
+
+// writes reports whether a statement or an expression changes what the ledger holds, or gives the address by which it may be changed.
+func (s typed) writes(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		return slices.ContainsFunc(n.Lhs, s.isDurable)
+	case *ast.IncDecStmt:
+		return s.isDurable(n.X)
+	case *ast.UnaryExpr:
+		return n.Op == token.AND && s.isDurable(n.X) && !isOfLedger(s.Types[n.X].Type)
+	case *ast.CallExpr:
+		builtin, ok := n.Fun.(*ast.Ident)
+		return ok && slices.Contains([]string{"clear", "copy", "delete"}, builtin.Name) && s.isDurable(n.Args[0])
+	default:
+		return false
+	}
+}
+
+// isDurable reports whether an expression is a field of what the ledger holds, or an element of one.
+func (s typed) isDurable(x ast.Expr) bool {
+	switch x := x.(type) {
+	case *ast.IndexExpr:
+		return s.isDurable(x.X)
+	case *ast.SelectorExpr:
+		sel := s.Selections[x]
+		return sel != nil && sel.Kind() == types.FieldVal && (isOfLedger(sel.Recv()) || s.isDurable(x.X))
+	default:
+		return false
+	}
+}
+
+// isOfLedger reports whether a type, or what it points to, is one that the ledger declares for itself.
+func isOfLedger(t types.Type) bool {
+	if p, ok := t.(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	named, ok := t.(*types.Named)
+	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == ledgerPath && !slices.Contains(records, named.Obj().Name())
 }

@@ -161,63 +161,84 @@ func TestCampaign(t *testing.T) {
 		first, why, count, run = *one, "asked for", 1, sim.Run
 	}
 	t.Logf("the first seed is %d (%s): -dst.from %d -dst.faults %d plays the same again", first, why, first, *faults)
-	var mu sync.Mutex
-	next, sums := first, tally{}
-	brokenBy := map[uint64]string{}
+	c := &campaign{first: first, count: count, next: first, sums: tally{}, brokenBy: map[uint64]string{}}
 	var all sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		all.Go(func() {
 			var worlds reader
-			for {
-				mu.Lock()
-				from := next
-				next += dst.Nights - next%dst.Nights // the others of an estate are played by one
-				to := min(next, first+count)
-				found := len(brokenBy) > 0
-				mu.Unlock()
-				if from >= to || *stop && found {
-					return
-				}
+			for from, to := c.take(); from < to; from, to = c.take() {
 				for seed := from; seed < to; seed++ {
 					sc, r, err := worlds.play(run, draw(seed))
-					mu.Lock()
-					switch {
-					case err != nil:
-						brokenBy[seed] = err.Error()
-					case len(r.Violations) > 0:
-						brokenBy[seed] = r.Violations[0]
-						t.Logf("found at %d of %d: rule %s%s", seed-first, count, r.Violations[0], whence(seed)) // a campaign is long
-						fallthrough
-					default:
-						sums.add(&sc, r)
-					}
-					if err == nil && *one != 0 {
-						t.Log("\n" + draw(seed))
-						tellLines(t, sc, r)
-						t.Log("\n" + sim.Tell(r))
-						for _, n := range r.View.Nodes {
-							if n.Why != "" || n.Doing != "" {
-								t.Logf("%s is %s: %s %s", n.ID, n.Seen.State, n.Doing, n.Why)
-							}
-						}
-					}
-					mu.Unlock()
+					c.played(t, seed, &sc, r, err)
 				}
 			}
 		})
 	}
 	all.Wait()
-	t.Logf("%d seeds, %d events, %d seeds broke a rule\n%s", count, sums["events"], len(brokenBy), sums)
+	t.Logf("%d seeds, %d events, %d seeds broke a rule\n%s", count, c.sums["events"], len(c.brokenBy), c.sums)
 	most := min(*broken, int(count)/50)
-	for i, seed := range slices.Sorted(maps.Keys(brokenBy)) {
+	for i, seed := range slices.Sorted(maps.Keys(c.brokenBy)) {
 		where := ""
-		if i < 5 && !*stop && *shrink > 0 && len(brokenBy) > most {
+		if i < 5 && !*stop && *shrink > 0 && len(c.brokenBy) > most {
 			where = "\n" + keepShrunk(t, seed)
 		}
-		t.Logf("seed %d: %s%s", seed, brokenBy[seed], where)
+		t.Logf("seed %d: %s%s", seed, c.brokenBy[seed], where)
 	}
-	if len(brokenBy) > most {
-		t.Errorf("%d of %d seeds broke a rule, and %d may", len(brokenBy), count, most)
+	if len(c.brokenBy) > most {
+		t.Errorf("%d of %d seeds broke a rule, and %d may", len(c.brokenBy), count, most)
+	}
+}
+
+// campaign is seeds that several play at once, and what came of them.
+type campaign struct {
+	first, count uint64
+
+	mu       sync.Mutex
+	next     uint64
+	sums     tally
+	brokenBy map[uint64]string // per seed: its first violation, or why it could not be played
+}
+
+// take gives the next seeds to play, from the first to before the second: the nights of one estate, which are played by one. There are none if all
+// are taken, or one has broken a rule and that is enough.
+func (c *campaign) take() (from, to uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if *stop && len(c.brokenBy) > 0 {
+		return 0, 0
+	}
+	from = c.next
+	c.next += dst.Nights - c.next%dst.Nights
+	return from, min(c.next, c.first+c.count)
+}
+
+// played takes what came of a seed. One that is played alone is told whole.
+func (c *campaign) played(t *testing.T, seed uint64, sc *sim.Scenario, r *sim.Result, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.brokenBy[seed] = err.Error()
+		return
+	}
+	if len(r.Violations) > 0 {
+		c.brokenBy[seed] = r.Violations[0]
+		t.Logf("found at %d of %d: rule %s%s", seed-c.first, c.count, r.Violations[0], whence(seed)) // a campaign is long
+	}
+	c.sums.add(sc, r)
+	if *one != 0 {
+		tell(t, seed, sc, r)
+	}
+}
+
+// tell shows all of a night: its text, what was done and why, and how it ended.
+func tell(t *testing.T, seed uint64, sc *sim.Scenario, r *sim.Result) {
+	t.Log("\n" + draw(seed))
+	tellLines(t, *sc, r)
+	t.Log("\n" + sim.Tell(r))
+	for _, n := range r.View.Nodes {
+		if n.Why != "" || n.Doing != "" {
+			t.Logf("%s is %s: %s %s", n.ID, n.Seen.State, n.Doing, n.Why)
+		}
 	}
 }
 

@@ -31,21 +31,26 @@ func (w *drawing) habits() {
 	}
 	slow := w.one(3)
 	for _, id := range w.commanded {
-		if slow && !w.one(3) {
-			w.condition(id, "slow: %d.%ds", w.d(8), 1+w.d(9))
-		}
-		if w.bad(1, 8) {
-			w.condition(id, "lags: %s", w.seconds(2, 9))
-		}
-		if way := w.seconds(1, 8); w.bad(1, 10) && !w.forgets() {
-			w.condition(id, "way: %s", way)
-		}
-		if guest(id) && w.bad(1, 8) {
-			w.condition(id, "fails: true")
-		}
-		if w.bad(1, 30) {
-			w.condition(id, "gone_at: %d", 1+w.d(8))
-		}
+		w.answers(id, slow)
+	}
+}
+
+// answers draws how what is commanded answers, in a night in which the systems may be slow.
+func (w *drawing) answers(id string, slow bool) {
+	if slow && !w.one(3) {
+		w.condition(id, "slow: %d.%ds", w.d(8), 1+w.d(9))
+	}
+	if w.bad(1, 8) {
+		w.condition(id, "lags: %s", w.seconds(2, 9))
+	}
+	if way := w.seconds(1, 8); w.bad(1, 10) && !w.forgets() {
+		w.condition(id, "way: %s", way)
+	}
+	if guest(id) && w.bad(1, 8) {
+		w.condition(id, "fails: true")
+	}
+	if w.bad(1, 30) {
+		w.condition(id, "gone_at: %d", 1+w.d(8))
 	}
 }
 

@@ -14,15 +14,24 @@ import (
 // tally counts what a campaign has met, by what it was.
 type tally map[string]int
 
+// add counts a night: what was drawn, and what came of it.
 func (t tally) add(sc *sim.Scenario, r *sim.Result) {
+	t.drawn(sc)
 	t["events"] += r.Events
 	t["records"] += len(r.Records)
 	t["kills of the controller"] += r.Kills
-	t["nodes"] += sc.Settings.Estate.Len()
 	t["nodes that lost their power while on"] += len(r.Crashed)
 	for _, what := range sim.Mets {
 		t["met: "+what] += r.Met[what]
 	}
+	for _, rec := range r.Records {
+		t.record(sc, &rec)
+	}
+}
+
+// drawn counts the systems of a night and what happens to them.
+func (t tally) drawn(sc *sim.Scenario) {
+	t["nodes"] += sc.Settings.Estate.Len()
 	for _, h := range sc.Habits {
 		t.habit(&h)
 	}
@@ -54,25 +63,25 @@ func (t tally) add(sc *sim.Scenario, r *sim.Result) {
 		}
 	}
 	for _, c := range sc.Changes {
-		t[change(&c)]++
+		t[changeOf(&c)]++
 	}
-	for _, rec := range r.Records {
-		switch {
-		case rec.Kind == ledger.Opened && rec.Mode == ledger.ModeDrill:
-			t["drills"]++
-		case rec.Kind == ledger.Opened:
-			t["outages"]++
-		case rec.Kind == ledger.Reopened && isSupply(sc, rec.Node):
-			t["cuts that were not made, and made again"]++
-		case rec.Kind == ledger.Proven && *rec.Verb == plan.Start && rec.Cause == ledger.Already && rec.Reason == "it came back by itself":
-			t["nodes shown to have come back by themselves"]++
-		}
-		if rec.Kind == ledger.Intent {
-			t["commands: "+rec.Verb.String()]++
-		}
-		if rec.Kind == ledger.Accepted && rec.Outcome == ledger.Unreached {
-			t["commands that reached nobody"]++
-		}
+}
+
+// record counts what the controller took down.
+func (t tally) record(sc *sim.Scenario, rec *ledger.Record) {
+	switch {
+	case rec.Kind == ledger.Opened && rec.Mode == ledger.ModeDrill:
+		t["drills"]++
+	case rec.Kind == ledger.Opened:
+		t["outages"]++
+	case rec.Kind == ledger.Reopened && isSupply(sc, rec.Node):
+		t["cuts that were not made, and made again"]++
+	case rec.Kind == ledger.Proven && *rec.Verb == plan.Start && rec.Cause == ledger.Already && rec.Reason == "it came back by itself":
+		t["nodes shown to have come back by themselves"]++
+	case rec.Kind == ledger.Intent:
+		t["commands: "+rec.Verb.String()]++
+	case rec.Kind == ledger.Accepted && rec.Outcome == ledger.Unreached:
+		t["commands that reached nobody"]++
 	}
 }
 
@@ -100,43 +109,43 @@ func isSupply(sc *sim.Scenario, id string) bool {
 	return known && sc.Settings.Estate.Node(i).Kind == plan.Supply
 }
 
-func change(c *sim.Change) string {
-	switch {
-	case c.Order != nil:
+// changes say what happens to an estate: the first that fits.
+var changes = []struct {
+	fits func(*sim.Change) bool
+	what string
+}{
+	{func(c *sim.Change) bool { return c.Drill != nil && c.Drill.Supply != "" }, "drills of a battery asked for"},
+	{func(c *sim.Change) bool { return c.Drill != nil }, "drills asked for"},
+	{func(c *sim.Change) bool { return isTrue(c.Silent) && c.Node != "" }, "nodes that fall silent"},
+	{func(c *sim.Change) bool { return isFalse(c.Silent) && c.Node != "" }, "nodes that answer again"},
+	{func(c *sim.Change) bool { return isTrue(c.Silent) }, "supplies that fall silent"},
+	{func(c *sim.Change) bool { return isFalse(c.Silent) }, "supplies that speak again"},
+	{func(c *sim.Change) bool { return c.Becomes != nil && *c.Becomes == plan.Gone }, "nodes deleted by others"},
+	{func(c *sim.Change) bool { return c.Becomes != nil }, "nodes switched by others"},
+	{func(c *sim.Change) bool { return isTrue(c.Journal) }, "journal's disks lost"},
+	{func(c *sim.Change) bool { return isFalse(c.Journal) }, "journal's disks back"},
+	{func(c *sim.Change) bool { return c.Clock != nil }, "clocks set"},
+	{func(c *sim.Change) bool { return c.ExtraLoad != nil }, "loads changed"},
+	{func(c *sim.Change) bool { return c.Temperature != nil }, "temperatures told"},
+	{func(c *sim.Change) bool { return c.Voltage != nil }, "voltages told"},
+	{func(c *sim.Change) bool { return c.Mains }, "mains on"},
+	{func(c *sim.Change) bool { return !c.Mains }, "mains off"},
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+func isFalse(b *bool) bool { return b != nil && !*b }
+
+func changeOf(c *sim.Change) string {
+	if c.Order != nil {
 		return "orders: " + string(c.Order.Verb)
-	case c.Drill != nil && c.Drill.Supply != "":
-		return "drills of a battery asked for"
-	case c.Drill != nil:
-		return "drills asked for"
-	case c.Silent != nil && c.Node != "" && *c.Silent:
-		return "nodes that fall silent"
-	case c.Silent != nil && c.Node != "":
-		return "nodes that answer again"
-	case c.Silent != nil && *c.Silent:
-		return "supplies that fall silent"
-	case c.Silent != nil:
-		return "supplies that speak again"
-	case c.Becomes != nil && *c.Becomes == plan.Gone:
-		return "nodes deleted by others"
-	case c.Becomes != nil:
-		return "nodes switched by others"
-	case c.Journal != nil && *c.Journal:
-		return "journal's disks lost"
-	case c.Journal != nil:
-		return "journal's disks back"
-	case c.Clock != nil:
-		return "clocks set"
-	case c.ExtraLoad != nil:
-		return "loads changed"
-	case c.Temperature != nil:
-		return "temperatures told"
-	case c.Voltage != nil:
-		return "voltages told"
-	case c.Mains:
-		return "mains on"
-	default:
-		return "mains off"
 	}
+	for _, one := range changes {
+		if one.fits(c) {
+			return one.what
+		}
+	}
+	return ""
 }
 
 func (t tally) String() string {

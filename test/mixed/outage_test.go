@@ -183,26 +183,13 @@ func TestAnOutageOfAMixedEstate(t *testing.T) {
 			return holds()
 		})
 	}
-	// settled: no outage is open, and the daemon sees each thing as it was.
-	settled := func() bool {
-		st, ok := files.Status()
-		return ok && st.View.Outage == "" && len(st.Blind) == 0 && len(st.View.Nodes) > 0 &&
-			!slices.ContainsFunc(st.View.Nodes, func(n engine.NodeView) bool {
-				return slices.Contains(asleep, n.ID) != (n.Seen.State == plan.Off) || n.ID != "ups" && !slices.Contains(asleep, n.ID) &&
-					n.Seen.State != plan.On
-			})
-	}
-	sees := func(id string, state plan.State) bool {
-		st, ok := files.Status()
-		return ok && slices.ContainsFunc(st.View.Nodes, func(n engine.NodeView) bool { return n.ID == id && n.Seen.State == state })
-	}
-	until("daemon that knows its estate", settled)
+	until("daemon that knows its estate", func() bool { return isSettled(files) })
 
 	told.Tell("mains off")
 	ups.Mains(false)
 	until("cut", func() bool { return ups.Told("output off") })
 	told.Tell("output off")
-	until("cut that is proven", func() bool { return sees("ups", plan.Off) })
+	until("cut that is proven", func() bool { return sees(files, "ups", plan.Off) })
 	told.Tell("cut proven")
 	require.Contains(t, ups.Story(), "output off []", "the UPS cuts what is off")
 	st, ok := files.Status()
@@ -225,7 +212,7 @@ func TestAnOutageOfAMixedEstate(t *testing.T) {
 	for _, h := range vsphere.Hosts() { // their firmware: on with their power
 		require.NoError(t, vsphere.PowerOnHost(h))
 	}
-	until("end of the outage", settled)
+	until("end of the outage", func() bool { return isSettled(files) })
 
 	require.Equal(t, all, alive(), "what was on is on, and what was off is off")
 	require.Equal(t, []string{"On"}, redfish.Resets(), "its own system shuts it down; its controller starts it, once")
@@ -243,4 +230,20 @@ func TestAnOutageOfAMixedEstate(t *testing.T) {
 	for _, m := range told.Story() {
 		t.Log(m.At.Format("05.000"), m.What)
 	}
+}
+
+// isSettled reports whether no outage is open, and the daemon sees each thing as it was.
+func isSettled(files *site.Folder) bool {
+	st, ok := files.Status()
+	return ok && st.View.Outage == "" && len(st.Blind) == 0 && len(st.View.Nodes) > 0 &&
+		!slices.ContainsFunc(st.View.Nodes, func(n engine.NodeView) bool {
+			return slices.Contains(asleep, n.ID) != (n.Seen.State == plan.Off) || n.ID != "ups" && !slices.Contains(asleep, n.ID) &&
+				n.Seen.State != plan.On
+		})
+}
+
+// sees reports whether the daemon sees a thing in a state.
+func sees(files *site.Folder, id string, state plan.State) bool {
+	st, ok := files.Status()
+	return ok && slices.ContainsFunc(st.View.Nodes, func(n engine.NodeView) bool { return n.ID == id && n.Seen.State == state })
 }

@@ -151,13 +151,8 @@ func (s *Site) live() {
 		now := time.Now()
 		for _, c := range s.ups.Commands()[commands:] {
 			commands++
-			s.TellAt(c.At, "ups "+strings.Join(c.Words, " "))
-			switch {
-			case len(c.Words) < 2:
-			case c.Words[1] == "shutdown.return":
+			if s.obey(c) {
 				cutAt = now.Add(cutDelay)
-			case strings.HasPrefix(c.Words[1], "test.battery."):
-				s.setTest(c.Words[1] == "test.battery.start.deep")
 			}
 		}
 		var done []Moment
@@ -186,6 +181,19 @@ func (s *Site) live() {
 		}
 		s.drainOrFill()
 	}
+}
+
+// obey takes a command to the UPS and reports whether it is one to cut the output.
+func (s *Site) obey(c nuttest.Command) (cuts bool) {
+	s.TellAt(c.At, "ups "+strings.Join(c.Words, " "))
+	switch {
+	case len(c.Words) < 2:
+	case c.Words[1] == "shutdown.return":
+		return true
+	case strings.HasPrefix(c.Words[1], "test.battery."):
+		s.setTest(c.Words[1] == "test.battery.start.deep")
+	}
+	return false
 }
 
 func (s *Site) setTest(on bool) {

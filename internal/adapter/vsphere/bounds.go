@@ -129,15 +129,8 @@ type scanner struct {
 func (s *scanner) scan(piece []byte) (parts int) {
 	for _, c := range piece {
 		switch {
-		case s.at == opening && c == '/':
-			s.depth--
-			s.at = skipped
-		case s.at == opening && (c == '!' || c == '?'):
-			s.at = skipped
 		case s.at == opening:
-			parts++
-			s.depth++
-			s.at = inTag
+			parts += s.opens(c)
 		case c == '<':
 			s.at = opening
 		case s.at == inValue && c == s.quote:
@@ -153,6 +146,22 @@ func (s *scanner) scan(piece []byte) (parts int) {
 			s.at = inText
 		}
 		s.last = c
+	}
+	return parts
+}
+
+// opens takes in what follows a '<' and tells how many elements begin with it.
+func (s *scanner) opens(c byte) (parts int) {
+	switch c {
+	case '/':
+		s.depth--
+		s.at = skipped
+	case '!', '?':
+		s.at = skipped
+	default:
+		parts = 1
+		s.depth++
+		s.at = inTag
 	}
 	return parts
 }

@@ -29,13 +29,7 @@ func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.frozen {
-		c.mu.Unlock()
-		select {
-		case <-r.Context().Done():
-		case <-c.ctx.Done():
-		}
-		c.mu.Lock()
-		panic(http.ErrAbortHandler)
+		c.hang(r)
 	}
 	part := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch route := r.Method + " " + r.URL.Path; {
@@ -58,6 +52,17 @@ func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
 			refuse(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
 		}
 	}
+}
+
+// hang answers nothing until nobody waits for it any more. The lock is held, but for that time.
+func (c *Cluster) hang(r *http.Request) {
+	c.mu.Unlock()
+	select {
+	case <-r.Context().Done():
+	case <-c.ctx.Done():
+	}
+	c.mu.Lock()
+	panic(http.ErrAbortHandler)
 }
 
 // may answers for RBAC.

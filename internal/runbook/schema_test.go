@@ -4,26 +4,27 @@ import (
 	"errors"
 	"time"
 
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // The schema of these tests has the shapes that the adapters' own have: connections with secrets, a selector and its
 // member type, inlined commands, a name key, a type without keys.
 
 type vsphereConn struct {
-	URL        string            `yaml:"url" check:"required"`
-	Username   string            `yaml:"username" check:"required"`
-	Password   runbook.SecretRef `yaml:"password" check:"required"`
-	Thumbprint string            `yaml:"thumbprint"`
-	CAFile     string            `yaml:"ca_file"`
+	URL        string           `yaml:"url" check:"required"`
+	Username   string           `yaml:"username" check:"required"`
+	Password   schema.SecretRef `yaml:"password" check:"required"`
+	Thumbprint string           `yaml:"thumbprint"`
+	CAFile     string           `yaml:"ca_file"`
 }
 
 type sshConn struct {
-	Address string            `yaml:"address" check:"required"`
-	User    string            `yaml:"user" check:"required"`
-	Key     runbook.SecretRef `yaml:"key"`
-	HostKey string            `yaml:"host_key"`
+	Address string           `yaml:"address" check:"required"`
+	User    string           `yaml:"user" check:"required"`
+	Key     schema.SecretRef `yaml:"key"`
+	HostKey string           `yaml:"host_key"`
 }
 
 type bmcConn struct {
@@ -52,13 +53,13 @@ type hostSpec struct {
 }
 
 type commands struct {
-	Probe     runbook.Command `yaml:"probe"`
-	Protect   runbook.Command `yaml:"protect"`
-	Flush     runbook.Command `yaml:"flush"`
-	Stop      runbook.Command `yaml:"stop"`
-	Force     runbook.Command `yaml:"force"`
-	Start     runbook.Command `yaml:"start"`
-	Unprotect runbook.Command `yaml:"unprotect"`
+	Probe     schema.Command `yaml:"probe"`
+	Protect   schema.Command `yaml:"protect"`
+	Flush     schema.Command `yaml:"flush"`
+	Stop      schema.Command `yaml:"stop"`
+	Force     schema.Command `yaml:"force"`
+	Start     schema.Command `yaml:"start"`
+	Unprotect schema.Command `yaml:"unprotect"`
 }
 
 type sshSpec struct {
@@ -70,7 +71,7 @@ func (c *commands) verbs() plan.Verbs {
 	var set plan.Verbs
 	for _, k := range []struct {
 		verb plan.Verb
-		by   runbook.Command
+		by   schema.Command
 	}{
 		{plan.Protect, c.Protect},
 		{plan.Flush, c.Flush},
@@ -93,13 +94,13 @@ var (
 
 func can(vs plan.Verbs) func(any) plan.Verbs { return func(any) plan.Verbs { return vs } }
 
-func testSchema() runbook.Schema {
-	return runbook.Schema{
-		Connections: []runbook.ConnectionType{
+func testSchema() schema.Types {
+	return schema.Types{
+		Connections: []schema.ConnectionType{
 			{Name: "vsphere", Spec: func() any { return new(vsphereConn) }},
 			{
 				Name: "ssh", Spec: func() any { return new(sshConn) },
-				Endpoint: func(spec any) runbook.Endpoint { return runbook.Endpoint{Address: spec.(*sshConn).Address} },
+				Endpoint: func(spec any) manual.Endpoint { return manual.Endpoint{Address: spec.(*sshConn).Address} },
 				Check: func(spec any) []error {
 					if spec.(*sshConn).HostKey == "" {
 						return []error{errors.New("an ssh connection needs host_key")}
@@ -109,13 +110,13 @@ func testSchema() runbook.Schema {
 			},
 			{Name: "redfish", Spec: func() any { return new(bmcConn) }, Powers: true},
 		},
-		Nodes: []runbook.NodeType{
+		Nodes: []schema.NodeType{
 			{
 				Name: "vsphere.vm", Kind: plan.VM, Via: []string{"vsphere"}, Risk: plan.Application, Times: vmTimes, Verbs: can(vmVerbs),
 				Spec: func() any { return new(vmSpec) },
 				Check: func(spec any) []error {
 					if s := spec.(*vmSpec); s.VM != "" && s.UUID != "" {
-						return []error{&runbook.KeyError{Key: "uuid", Err: errors.New("vm and uuid can't be combined: keep one")}}
+						return []error{&schema.KeyError{Key: "uuid", Err: errors.New("vm and uuid can't be combined: keep one")}}
 					}
 					return nil
 				},

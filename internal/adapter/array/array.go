@@ -16,8 +16,9 @@ import (
 	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/adapter/rest"
 	"ebbtide/internal/adapter/script"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // system is one appliance.
@@ -37,7 +38,7 @@ type declared interface {
 	// silence tells when silence is taken for off.
 	silence() *Silence
 	// hand tells what a person does to it at a place.
-	hand(at runbook.Endpoint) runbook.ManualProcedure
+	hand(at manual.Endpoint) manual.Procedure
 }
 
 // Silence are the keys of every node that say what of its silence counts as off.
@@ -63,8 +64,8 @@ type kind struct {
 	onlyPower bool          // once shut down, only its power brings it back
 }
 
-func (k kind) nodeType() runbook.NodeType {
-	return runbook.NodeType{
+func (k kind) nodeType() schema.NodeType {
+	return schema.NodeType{
 		Name: k.name, Doc: k.doc, Kind: plan.Other, Risk: plan.Storage, Via: k.via, OnlyPower: k.onlyPower,
 		Spec:  func() any { return k.spec() },
 		Check: func(spec any) []error { return spec.(declared).mistakes() },
@@ -76,7 +77,7 @@ func (k kind) nodeType() runbook.NodeType {
 			}
 			return k.off
 		},
-		ByHand: func(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
+		ByHand: func(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
 			return d.Spec.(declared).hand(places(d.Via))
 		},
 	}
@@ -123,7 +124,7 @@ func Family() adapter.Family {
 	} {
 		f.Nodes = append(f.Nodes, k.nodeType())
 	}
-	f.Connections = []runbook.ConnectionType{
+	f.Connections = []schema.ConnectionType{
 		connection[TrueNASConn]("truenas", "the API of a TrueNAS system"),
 		connection[SynologyConn]("synology", "the API of a Synology DSM"),
 		connection[ONTAPConn]("ontap", "the REST API of a NetApp ONTAP cluster"),
@@ -136,7 +137,7 @@ func Family() adapter.Family {
 // dialled is what the spec of each connection type can do.
 type dialled interface {
 	mistakes() []error
-	place() runbook.Endpoint
+	place() manual.Endpoint
 	// dial makes the connection; nothing is sent yet.
 	dial(name string, secrets adapter.Secrets) (adapter.Conn, error)
 }
@@ -145,16 +146,16 @@ func connection[S any, P interface {
 	*S
 	dialled
 }](name, doc string,
-) runbook.ConnectionType {
-	return runbook.ConnectionType{
+) schema.ConnectionType {
+	return schema.ConnectionType{
 		Name: name, Doc: doc,
 		Spec:     func() any { return P(new(S)) },
 		Check:    func(spec any) []error { return spec.(dialled).mistakes() },
-		Endpoint: func(spec any) runbook.Endpoint { return spec.(dialled).place() },
+		Endpoint: func(spec any) manual.Endpoint { return spec.(dialled).place() },
 	}
 }
 
-func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+func connect(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 	spec := d.Spec.(dialled)
 	if err := errors.Join(spec.mistakes()...); err != nil {
 		return nil, err
@@ -162,7 +163,7 @@ func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, e
 	return spec.dial(d.Name, secrets)
 }
 
-func open(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+func open(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 	spec := d.Spec.(declared)
 	if err := errors.Join(spec.mistakes()...); err != nil {
 		return nil, err
@@ -219,7 +220,7 @@ func (n *node) Do(ctx context.Context, do adapter.Command) error {
 func lost(err error) bool { return errors.Is(err, rest.ErrLost) || errors.Is(err, script.ErrBroken) }
 
 // password reads a secret at the moment of use.
-func password(secrets adapter.Secrets, ref runbook.SecretRef) (string, error) {
+func password(secrets adapter.Secrets, ref schema.SecretRef) (string, error) {
 	value, err := secrets.Secret(ref)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", adapter.ErrRefused, err)

@@ -8,7 +8,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Controller is the management controller of one machine.
@@ -56,8 +56,8 @@ func (n node) Do(ctx context.Context, do adapter.Command) error {
 
 // NodeType is the node type of machines that are known by their controllers alone, reached by connections of type conn.
 // What such a machine holds is not known, so that it is stopped like storage: only when all that uses it is proven off.
-func NodeType(name, conn string) runbook.NodeType {
-	return runbook.NodeType{
+func NodeType(name, conn string) schema.NodeType {
+	return schema.NodeType{
 		Name:  name,
 		Doc:   "a machine that only its management controller can manage",
 		Kind:  plan.Other,

@@ -13,8 +13,9 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/ssh"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // declared is what the spec of each type can do.
@@ -35,7 +36,7 @@ const caching = plan.Verbs(1<<plan.Protect | 1<<plan.Flush | 1<<plan.Unprotect)
 // Family serves the nodes of this package, over connections of type "ssh".
 func Family() adapter.Family {
 	return adapter.Family{
-		Nodes: []runbook.NodeType{
+		Nodes: []schema.NodeType{
 			of[BcacheSpec]("bcache", "a bcache device: write-through, proven clean by its state and its dirty data, detached if it "+
 				"stands still", seconds(5, 60)),
 			of[LVMCacheSpec]("lvm.cache", "a logical volume with an LVM cache (dm-cache): write-through once its dirty blocks are written",
@@ -59,8 +60,8 @@ func of[S any, P interface {
 	*S
 	declared
 }](name, doc string, protect plan.Times,
-) runbook.NodeType {
-	return runbook.NodeType{
+) schema.NodeType {
+	return schema.NodeType{
 		Name:  name,
 		Doc:   doc,
 		Kind:  plan.Other,
@@ -76,7 +77,7 @@ func of[S any, P interface {
 			plan.Start:     seconds(20, 600),
 			plan.Unprotect: seconds(5, 120),
 		},
-		ByHand: func(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
+		ByHand: func(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
 			return d.Spec.(declared).typed().hand(places(d.Via))
 		},
 	}
@@ -88,7 +89,7 @@ func seconds(nominal, within int) plan.Times {
 
 func minutes(nominal, within int) plan.Times { return seconds(60*nominal, 60*within) }
 
-func open(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+func open(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 	conn, ok := via.(*ssh.Conn)
 	if !ok {
 		return nil, errors.New("via must name a connection of type ssh")

@@ -11,14 +11,15 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/adapter/script"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Family serves the node type "command".
 func Family() adapter.Family {
 	return adapter.Family{
-		Nodes: []runbook.NodeType{{
+		Nodes: []schema.NodeType{{
 			Name:     "command",
 			Doc:      "driven by programs on the machine that runs Ebbtide, each a list of a program and its arguments",
 			Kind:     plan.Other,
@@ -27,12 +28,12 @@ func Family() adapter.Family {
 			Verbs:    func(spec any) plan.Verbs { return spec.(*script.Spec).Verbs() },
 			Times:    script.Times(),
 			Check:    func(spec any) []error { return check(spec.(*script.Spec)) },
-			ByHand: func(d *runbook.NodeDecl, _ func(string) runbook.Endpoint) runbook.ManualProcedure {
+			ByHand: func(d *schema.Node, _ func(string) manual.Endpoint) manual.Procedure {
 				return d.Spec.(*script.Spec).ByHand("On the machine that runs Ebbtide, or another that has the program and the keys:",
-					runbook.Command.Shell)
+					schema.Command.Shell)
 			},
 		}},
-		Open: func(d runbook.NodeDecl, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+		Open: func(d schema.Node, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 			return &script.Node{ID: d.ID, Spec: *d.Spec.(*script.Spec), Run: run, Look: unknown}, nil
 		},
 	}
@@ -53,7 +54,7 @@ func check(s *script.Spec) []error {
 }
 
 // run runs a local program. One that can't be run at all is refused: repeating it does not help.
-func run(ctx context.Context, c runbook.Command, stdin string) (process.Result, error) {
+func run(ctx context.Context, c schema.Command, stdin string) (process.Result, error) {
 	res, err := process.Run(ctx, c.Argv, stdin)
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return res, fmt.Errorf("%w: %w", adapter.ErrRefused, err)

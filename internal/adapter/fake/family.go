@@ -5,7 +5,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Family serves the node types "fake" and "fake.many" from the estate, for tests of what opens a whole runbook. A
@@ -13,11 +13,11 @@ import (
 func (e *Estate) Family() adapter.Family {
 	verbs := func(any) plan.Verbs { return plan.VerbSet(plan.Stop, plan.Force, plan.Start) }
 	return adapter.Family{
-		Nodes: []runbook.NodeType{
+		Nodes: []schema.NodeType{
 			{Name: "fake", Doc: "a node in memory", Verbs: verbs},
 			{Name: "fake.many", Doc: "all nodes in memory", Selects: true, Member: "fake", Verbs: verbs},
 		},
-		Open: func(d runbook.NodeDecl, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+		Open: func(d schema.Node, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 			if d.Type == "fake.many" {
 				return e.Selector(), nil
 			}

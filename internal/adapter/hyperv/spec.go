@@ -16,7 +16,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/powershell"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // VMSpec are the keys of a hyperv.vm.
@@ -68,7 +68,7 @@ func Family() adapter.Family {
 		plan.Start: {Nominal: 30 * time.Second, Within: 6 * time.Minute},
 	}
 	return adapter.Family{
-		Nodes: []runbook.NodeType{
+		Nodes: []schema.NodeType{
 			{
 				Name: "hyperv.vm", Doc: "a VM of a Hyper-V host, or a clustered one", Kind: plan.VM, Via: via,
 				Spec: func() any { return new(VMSpec) }, Verbs: verbs(vmVerbs), Times: vmTimes, Risk: plan.Application,
@@ -113,7 +113,7 @@ func Family() adapter.Family {
 
 func checkVM(s *VMSpec) []error {
 	if s.VM != "" && s.UUID != "" {
-		return []error{runbook.Mistake("vm", "vm and uuid can't be combined: keep one")}
+		return []error{schema.Mistake("vm", "vm and uuid can't be combined: keep one")}
 	}
 	return nil
 }
@@ -121,13 +121,13 @@ func checkVM(s *VMSpec) []error {
 func checkVMs(s *VMsSpec) []error {
 	var errs []error
 	if s.Select == (Selection{}) {
-		errs = append(errs, runbook.Mistake("select", "select is empty: give a name, or all: true"))
+		errs = append(errs, schema.Mistake("select", "select is empty: give a name, or all: true"))
 	}
-	return append(errs, runbook.CheckGlobs("select", append([]string{s.Select.Name}, s.Exclude...)...)...)
+	return append(errs, schema.CheckGlobs("select", append([]string{s.Select.Name}, s.Exclude...)...)...)
 }
 
 // open makes a node.
-func open(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+func open(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 	on, ok := via.(powershell.Shell)
 	if !ok {
 		return nil, errors.New("via must name a connection of type winrm or ssh")

@@ -16,13 +16,13 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/rest"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // ConnSpec are the keys of a connection of type "kubernetes".
 type ConnSpec struct {
 	rest.Server `yaml:",inline"`
-	Token       runbook.SecretRef `yaml:"token" check:"required" json:"token,omitzero"` // of the service account
+	Token       schema.SecretRef `yaml:"token" check:"required" json:"token,omitzero"` // of the service account
 }
 
 // NodeSpec are the keys of a kubernetes.node.
@@ -35,13 +35,13 @@ var verbs = plan.VerbSet(plan.Protect, plan.Unprotect)
 // Family is Kubernetes' part of the runbook language.
 func Family() adapter.Family {
 	return adapter.Family{
-		Connections: []runbook.ConnectionType{{
+		Connections: []schema.ConnectionType{{
 			Name: "kubernetes", Doc: "the API of a Kubernetes cluster, by the token of a service account",
 			Spec:     func() any { return new(ConnSpec) },
 			Check:    func(spec any) []error { return spec.(*ConnSpec).Check() },
 			Endpoint: placeOf,
 		}},
-		Nodes: []runbook.NodeType{{
+		Nodes: []schema.NodeType{{
 			Name: "kubernetes.node", Doc: "a node of a cluster, cordoned and drained for the shutdown and put back as it was; its " +
 				"machine is another node",
 			Kind: plan.Cluster, Via: []string{"kubernetes"},
@@ -56,7 +56,7 @@ func Family() adapter.Family {
 			},
 			Risk: plan.Application, ByHand: byHand,
 		}},
-		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			spec, ok := d.Spec.(*ConnSpec)
 			if !ok {
 				return nil, fmt.Errorf("its spec is a %T", d.Spec)
@@ -67,7 +67,7 @@ func Family() adapter.Family {
 			}
 			return c, nil
 		},
-		Open: func(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+		Open: func(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 			c, ok := via.(*conn)
 			if !ok {
 				return nil, errors.New("via must name a connection of type kubernetes")
@@ -86,7 +86,7 @@ var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 
 func check(s *NodeSpec) []error {
 	if s.Node != "" && !nodeName.MatchString(s.Node) {
-		return []error{&runbook.KeyError{
+		return []error{&schema.KeyError{
 			Key: "node",
 			Err: fmt.Errorf("%q is not the name of a Kubernetes node: kubectl get nodes lists them", s.Node),
 		}}

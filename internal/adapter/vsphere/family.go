@@ -9,8 +9,9 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 
 	"github.com/google/uuid"
 )
@@ -57,13 +58,13 @@ type ClusterSpec struct {
 // Family is vSphere's part of the runbook language.
 func Family() adapter.Family {
 	return adapter.Family{
-		Connections: []runbook.ConnectionType{{
+		Connections: []schema.ConnectionType{{
 			Name:     "vsphere",
 			Doc:      "a vCenter, or an ESXi host's own agent",
 			Spec:     func() any { return new(ConnectionSpec) },
 			Check:    checkConnection,
 			Endpoint: placeOf,
-			ByHand: []runbook.Instruction{
+			ByHand: []manual.Instruction{
 				{Say: "govc is VMware's command line; a copy of it is kept here: ______________________ An export line tells it which " +
 					"system to use. For each system, first compare what this prints with what the system should show (“Is it the right one?”):", Type: "govc about.cert -k -thumbprint | tee -a known"},
 				{
@@ -72,7 +73,7 @@ func Family() adapter.Family {
 				},
 			},
 		}},
-		Nodes: []runbook.NodeType{
+		Nodes: []schema.NodeType{
 			{
 				Name:   "vsphere.vm",
 				Doc:    "a VM",
@@ -132,7 +133,7 @@ func Family() adapter.Family {
 			},
 		},
 		Open: open,
-		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			c, err := connect(d, secrets, defaultPace)
 			if err != nil {
 				return nil, err
@@ -169,7 +170,7 @@ func checkConnection(spec any) []error {
 	s := spec.(*ConnectionSpec)
 	var errs []error
 	if _, err := parseURL(s.URL); err != nil && s.URL != "" {
-		errs = append(errs, &runbook.KeyError{Key: "url", Err: err})
+		errs = append(errs, &schema.KeyError{Key: "url", Err: err})
 	}
 	return append(errs, certificate.Check(s.Thumbprint, s.CAFile)...)
 }
@@ -181,11 +182,11 @@ func checkVM(spec any) []error {
 	}
 	var errs []error
 	if _, err := uuid.Parse(s.UUID); err != nil {
-		errs = append(errs, runbook.Mistake("uuid",
+		errs = append(errs, schema.Mistake("uuid",
 			"uuid %q is not a UUID: give the VM's instance UUID, as in 503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b", s.UUID))
 	}
 	if s.VM != "" {
-		errs = append(errs, runbook.Mistake("vm", "vm and uuid can't be combined: keep one"))
+		errs = append(errs, schema.Mistake("vm", "vm and uuid can't be combined: keep one"))
 	}
 	return errs
 }
@@ -194,16 +195,16 @@ func checkVMs(spec any) []error {
 	s := spec.(*VMsSpec)
 	var errs []error
 	if s.Select == (Selection{}) {
-		errs = append(errs, runbook.Mistake("select", "select is empty: give at least one of tag, folder and name"))
+		errs = append(errs, schema.Mistake("select", "select is empty: give at least one of tag, folder and name"))
 	}
 	if category, name, _ := strings.Cut(s.Select.Tag, "/"); s.Select.Tag != "" && (category == "" || name == "") {
-		errs = append(errs, runbook.Mistake("select", "tag %q is not of the form category/name", s.Select.Tag))
+		errs = append(errs, schema.Mistake("select", "tag %q is not of the form category/name", s.Select.Tag))
 	}
-	return slices.Concat(errs, runbook.CheckGlobs("select", s.Select.Name), runbook.CheckGlobs("exclude", s.Exclude...))
+	return slices.Concat(errs, schema.CheckGlobs("select", s.Select.Name), schema.CheckGlobs("exclude", s.Exclude...))
 }
 
 // open makes a node.
-func open(d runbook.NodeDecl, conn adapter.Conn, others func(string) (adapter.Conn, error)) (adapter.Node, error) {
+func open(d schema.Node, conn adapter.Conn, others func(string) (adapter.Conn, error)) (adapter.Node, error) {
 	via, ok := conn.(*Conn)
 	if !ok {
 		return nil, fmt.Errorf("cannot open node %q: via must name a connection of type vsphere", d.ID)

@@ -59,8 +59,8 @@ type Selector interface {
 
 // Family is what one adapter package offers: its part of the runbook language and how to open it.
 type Family struct {
-	Connections []schema.ConnectionType
-	Nodes       []schema.NodeType
+	Connections []schema.AnyConnectionType
+	Nodes       []schema.AnyNodeType
 	// Open makes the node that d declares. conn is the opened connection that d names by via, or nil. others gives
 	// any other declared connection by its name.
 	Open func(d schema.Node, conn Conn, others func(name string) (Conn, error)) (Node, error)

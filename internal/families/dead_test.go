@@ -101,7 +101,7 @@ func TestDeadAddresses(t *testing.T) {
 	left()
 }
 
-func dead(t *testing.T, types schema.Types, nt schema.NodeType, via, address string) {
+func dead(t *testing.T, types schema.Types, nt schema.AnyNodeType, via, address string) {
 	rb := declared(t, types, nt, via, address)
 	connections, nodes := rb.Declared()
 	set, err := registry.Open(families.All(false), connections, nodes, secret{})
@@ -132,7 +132,7 @@ func dead(t *testing.T, types schema.Types, nt schema.NodeType, via, address str
 }
 
 // declared is a runbook with one node of a type, "thing".
-func declared(t *testing.T, types schema.Types, nt schema.NodeType, via, address string) *runbook.Runbook {
+func declared(t *testing.T, types schema.Types, nt schema.AnyNodeType, via, address string) *runbook.Runbook {
 	t.Helper()
 	text := strings.NewReplacer("AT", address, "SECRET", "{credential: x}", "HOSTKEY", hostKey).Replace(fmt.Sprintf(
 		"connections:\n  jump: {type: ssh, %s}\n  it: {type: %s, %s}\nnodes:\n  thing: {type: %s, via: it, fed_by: [ups], %s}\n",

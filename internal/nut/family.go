@@ -39,32 +39,27 @@ const DefaultSettle = time.Minute
 // under supplies.
 func Family() adapter.Family {
 	return adapter.Family{
-		Connections: []schema.ConnectionType{{
-			Name:  "nut",
-			Doc:   "a UPS at its NUT server, as a user who may set the forced-shutdown flag",
-			Spec:  func() any { return new(ConnSpec) },
-			Check: func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
-			Endpoint: func(spec any) manual.Endpoint {
-				s := spec.(*ConnSpec)
-				return manual.Endpoint{Address: s.NUT, User: s.Username}
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnSpec]{
+			Name:     "nut",
+			Doc:      "a UPS at its NUT server, as a user who may set the forced-shutdown flag",
+			Check:    checkConn,
+			Endpoint: func(s *ConnSpec) manual.Endpoint { return manual.Endpoint{Address: s.NUT, User: s.Username} },
+		}.Any()},
+		Nodes: []schema.AnyNodeType{schema.NodeType[SecondariesSpec]{
+			Traits: schema.Traits{
+				Name: "nut.secondaries",
+				Doc:  "the machines whose upsmon is a secondary of a UPS: told to go down by the forced-shutdown flag",
+				Kind: plan.Other,
+				Via:  []string{"nut"},
+				Can:  plan.VerbSet(plan.Stop),
+				Times: map[plan.Verb]plan.Times{
+					plan.Stop:  {Nominal: 2 * time.Minute, Within: 6 * time.Minute},
+					plan.Start: {Nominal: 3 * time.Minute, Within: 15 * time.Minute},
+				},
 			},
-		}},
-		Nodes: []schema.NodeType{{
-			Name: "nut.secondaries",
-			Doc:  "the machines whose upsmon is a secondary of a UPS: told to go down by the forced-shutdown flag",
-			Kind: plan.Other,
-			Via:  []string{"nut"},
-			Spec: func() any { return new(SecondariesSpec) },
-			Verbs: func(any) plan.Verbs {
-				return plan.VerbSet(plan.Stop)
-			},
-			Times: map[plan.Verb]plan.Times{
-				plan.Stop:  {Nominal: 2 * time.Minute, Within: 6 * time.Minute},
-				plan.Start: {Nominal: 3 * time.Minute, Within: 15 * time.Minute},
-			},
-			Check:  func(spec any) []error { return checkSecondaries(spec.(*SecondariesSpec)) },
+			Check:  checkSecondaries,
 			ByHand: secondariesByHand,
-		}},
+		}.Any()},
 		Connect: connect,
 		Open:    openSecondaries,
 	}
@@ -138,7 +133,7 @@ func Trust(t *schema.TLS) (*tls.Config, error) {
 	return config, nil
 }
 
-func secondariesByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
+func secondariesByHand(d *schema.Node, _ *SecondariesSpec, places func(string) manual.Endpoint) manual.Procedure {
 	at := places(d.Via)
 	ups, server, err := ParseTarget(at.Address)
 	if err != nil {

@@ -90,7 +90,7 @@ type compiler struct {
 	byID     map[string]int
 	nodes    []plan.Node // per declaration: the node, or that of each member
 	selects  []bool      // per declaration
-	anything []bool      // per declaration: see NodeType.Anything
+	anything []bool      // per declaration: see schema.Traits.Anything
 	expanded []expansion // per declaration
 	labelled map[string][]int
 	users    map[string]int // how many edges lead to a reference of depends_on
@@ -114,7 +114,7 @@ type expansion struct {
 
 // templates makes the node of each declaration.
 func (c *compiler) templates() error {
-	types := map[string]*schema.NodeType{}
+	types := map[string]*schema.AnyNodeType{}
 	for i := range c.schema.Nodes {
 		types[c.schema.Nodes[i].Name] = &c.schema.Nodes[i]
 	}

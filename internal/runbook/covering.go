@@ -22,7 +22,7 @@ func (rb *Runbook) Covering(connection string, m *schema.Running) string {
 	if at < 0 {
 		return ""
 	}
-	kind := slices.IndexFunc(rb.schema.Nodes, func(t schema.NodeType) bool {
+	kind := slices.IndexFunc(rb.schema.Nodes, func(t schema.AnyNodeType) bool {
 		return t.Kind == plan.VM && !t.Selects && slices.Contains(t.Via, rb.Connections[at].Type)
 	})
 	if kind < 0 {
@@ -161,7 +161,7 @@ func (rb *Runbook) behind(connection string) string {
 }
 
 // idInYAML writes the ID of a VM as the specs of a type have it: as text, or as a number.
-func idInYAML(t *schema.NodeType, key, id string) string {
+func idInYAML(t *schema.AnyNodeType, key, id string) string {
 	if field, ok := specField(t.Spec(), key); ok && field.Kind() != reflect.String {
 		return id
 	}

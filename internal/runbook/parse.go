@@ -251,7 +251,7 @@ func (r *riskKey) read(d *decoder, v *value) {
 
 func (d *decoder) nodes(v *value, rb *Runbook) {
 	known := make([]string, 0, len(rb.schema.Nodes))
-	types := make(map[string]*schema.NodeType, len(rb.schema.Nodes))
+	types := make(map[string]*schema.AnyNodeType, len(rb.schema.Nodes))
 	for i := range rb.schema.Nodes {
 		known = append(known, rb.schema.Nodes[i].Name)
 		types[rb.schema.Nodes[i].Name] = &rb.schema.Nodes[i]
@@ -268,7 +268,7 @@ func (d *decoder) nodes(v *value, rb *Runbook) {
 	}
 }
 
-func (d *decoder) node(p pair, n *NodeDecl, known []string, types map[string]*schema.NodeType) {
+func (d *decoder) node(p pair, n *NodeDecl, known []string, types map[string]*schema.AnyNodeType) {
 	var keys nodeKeys
 	common := reflect.ValueOf(&keys).Elem()
 	before := len(d.problems)

@@ -23,12 +23,12 @@ const defaultOffAfter = 30 * time.Second
 
 // nodeOf makes the node that a declaration stands for, as far as its type and its own keys tell. A selector's is that
 // of each of its members: where its own type leaves something open, theirs says it.
-func nodeOf(s *schema.Types, t *schema.NodeType, d *NodeDecl) plan.Node {
+func nodeOf(s *schema.Types, t *schema.AnyNodeType, d *NodeDecl) plan.Node {
 	n := plan.Node{
 		ID: d.ID, Type: t.Name, Kind: t.Kind, Risk: t.Risk, Healthy: len(d.Healthy) > 0 || t.Healthy != nil && t.Healthy(d.Spec),
 		Attempts: 1 + DefaultRetries, Watts: d.Watts, Rack: d.Rack, Notes: d.Notes, Labels: d.Labels,
 	}
-	types := []*schema.NodeType{t}
+	types := []*schema.AnyNodeType{t}
 	if member, ok := s.Node(t.Member); t.Selects && ok {
 		n.Type, n.Kind = member.Name, member.Kind
 		types = append(types, member)
@@ -40,7 +40,7 @@ func nodeOf(s *schema.Types, t *schema.NodeType, d *NodeDecl) plan.Node {
 	if d.Up.Retries != nil {
 		n.Attempts = 1 + *d.Up.Retries
 	}
-	n.ByPower = waked(&n, s, t, d)
+	n.ByPower = waked(&n, s, d)
 	if d.Down.Force.Never {
 		n.Can &^= plan.VerbSet(plan.Force)
 		n.Forces = 0
@@ -55,7 +55,7 @@ func nodeOf(s *schema.Types, t *schema.NodeType, d *NodeDecl) plan.Node {
 }
 
 // verbsOf gives what a node can be told, by its type or, of a selector that says nothing, by that of its members.
-func verbsOf(types []*schema.NodeType, d *NodeDecl) plan.Verbs {
+func verbsOf(types []*schema.AnyNodeType, d *NodeDecl) plan.Verbs {
 	switch t := types[0]; {
 	case t.Verbs != nil:
 		return t.Verbs(d.Spec)
@@ -66,8 +66,8 @@ func verbsOf(types []*schema.NodeType, d *NodeDecl) plan.Verbs {
 }
 
 // waked gives a node the verbs that its wake has for it, and reports whether nothing but the return of its power starts it.
-func waked(n *plan.Node, s *schema.Types, t *schema.NodeType, d *NodeDecl) (byPower bool) {
-	starts := n.Can.Has(plan.Start) && (t.Starts == nil || t.Starts(d.Spec))
+func waked(n *plan.Node, s *schema.Types, d *NodeDecl) (byPower bool) {
+	starts := n.Can.Has(plan.Start)
 	if d.Wake != nil && d.Wake.Starts() {
 		n.Can |= plan.VerbSet(plan.Start)
 		starts = true
@@ -87,7 +87,7 @@ func waked(n *plan.Node, s *schema.Types, t *schema.NodeType, d *NodeDecl) (byPo
 }
 
 // setTimes gives a node its times: what the runbook says, its type, or what is usual.
-func setTimes(n *plan.Node, types []*schema.NodeType, d *NodeDecl) {
+func setTimes(n *plan.Node, types []*schema.AnyNodeType, d *NodeDecl) {
 	for v, times := range defaultTimes {
 		for _, t := range types {
 			if given, ok := t.Times[v]; ok {

@@ -6,7 +6,7 @@ import "time"
 type Connection struct {
 	Name string
 	Type string
-	Spec any // as made by ConnectionType.Spec, filled in
+	Spec any // a *S of its ConnectionType[S], filled in
 }
 
 // Node is what a runbook says of a node to its adapter.
@@ -14,7 +14,7 @@ type Node struct {
 	ID      string
 	Type    string
 	Via     string        // connection name, "" if none
-	Spec    any           // as made by NodeType.Spec, filled in
+	Spec    any           // a *S of its NodeType[S], filled in
 	Wake    *Wake         // up.wake: how it is started when its own system can't
 	Healthy []HealthCheck // up.healthy
 }

@@ -19,20 +19,21 @@ import (
 // Family serves the node type "command".
 func Family() adapter.Family {
 	return adapter.Family{
-		Nodes: []schema.NodeType{{
-			Name:     "command",
-			Doc:      "driven by programs on the machine that runs Ebbtide, each a list of a program and its arguments",
-			Kind:     plan.Other,
-			Anything: true,
-			Spec:     func() any { return new(script.Spec) },
-			Verbs:    func(spec any) plan.Verbs { return spec.(*script.Spec).Verbs() },
-			Times:    script.Times(),
-			Check:    func(spec any) []error { return check(spec.(*script.Spec)) },
-			ByHand: func(d *schema.Node, _ func(string) manual.Endpoint) manual.Procedure {
-				return d.Spec.(*script.Spec).ByHand("On the machine that runs Ebbtide, or another that has the program and the keys:",
+		Nodes: []schema.AnyNodeType{schema.NodeType[script.Spec]{
+			Traits: schema.Traits{
+				Name:     "command",
+				Doc:      "driven by programs on the machine that runs Ebbtide, each a list of a program and its arguments",
+				Kind:     plan.Other,
+				Anything: true,
+				Times:    script.Times(),
+			},
+			Verbs: (*script.Spec).Verbs,
+			Check: check,
+			ByHand: func(_ *schema.Node, s *script.Spec, _ func(string) manual.Endpoint) manual.Procedure {
+				return s.ByHand("On the machine that runs Ebbtide, or another that has the program and the keys:",
 					schema.Command.Shell)
 			},
-		}},
+		}.Any()},
 		Open: func(d schema.Node, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 			return &script.Node{ID: d.ID, Spec: *d.Spec.(*script.Spec), Run: run, Look: unknown}, nil
 		},

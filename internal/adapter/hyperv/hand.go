@@ -39,18 +39,15 @@ func vmHand(where, name string, clustered bool) manual.Procedure {
 	return h
 }
 
-func vmByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
-	s := d.Spec.(*VMSpec)
+func vmByHand(d *schema.Node, s *VMSpec, places func(string) manual.Endpoint) manual.Procedure {
 	return vmHand(say(d, places), quote(cmp.Or(s.VM, d.ID)), s.Clustered)
 }
 
-func vmsByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
-	s := d.Spec.(*VMsSpec)
+func vmsByHand(d *schema.Node, s *VMsSpec, places func(string) manual.Endpoint) manual.Procedure {
 	return vmHand(say(d, places), quote(cmp.Or(s.Select.Name, "*")), s.Clustered)
 }
 
-func hostByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
-	s := d.Spec.(*HostSpec)
+func hostByHand(d *schema.Node, s *HostSpec, places func(string) manual.Endpoint) manual.Procedure {
 	return manual.Procedure{
 		Do: map[plan.Verb][]manual.Instruction{
 			plan.Stop: {
@@ -67,7 +64,7 @@ func hostByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Proc
 	}
 }
 
-func clusterByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
+func clusterByHand(d *schema.Node, _ *ClusterSpec, places func(string) manual.Endpoint) manual.Procedure {
 	where := say(d, places)
 	return manual.Procedure{
 		Do: map[plan.Verb][]manual.Instruction{

@@ -29,19 +29,15 @@ type NodeSpec struct{}
 
 // Family is IPMI's part of the runbook language.
 func Family() adapter.Family {
-	chassis := bmc.NodeType("ipmi.chassis", "ipmi")
-	chassis.Spec = func() any { return new(NodeSpec) }
-	chassis.ByHand = byHand
 	return adapter.Family{
-		Connections: []schema.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnectionSpec]{
 			Name:     "ipmi",
 			Doc:      "the management controller of a machine, by IPMI 2.0",
-			Spec:     func() any { return new(ConnectionSpec) },
-			Check:    func(spec any) []error { return check(spec.(*ConnectionSpec)) },
-			Endpoint: func(spec any) manual.Endpoint { return place(spec.(*ConnectionSpec)) },
+			Check:    check,
+			Endpoint: place,
 			Powers:   true,
-		}},
-		Nodes: []schema.NodeType{chassis},
+		}.Any()},
+		Nodes: []schema.AnyNodeType{schema.NodeType[NodeSpec]{Traits: bmc.Traits("ipmi.chassis", "ipmi"), ByHand: byHand}.Any()},
 		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			return connect(d.Name, d.Spec.(*ConnectionSpec), secrets)
 		},
@@ -90,7 +86,7 @@ func place(s *ConnectionSpec) manual.Endpoint {
 	return manual.Endpoint{Address: s.Address, User: s.Username, SecretLocation: s.Password.Location()}
 }
 
-func byHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
+func byHand(d *schema.Node, _ *NodeSpec, places func(string) manual.Endpoint) manual.Procedure {
 	at := places(d.Via)
 	host, port, err := split(at.Address)
 	tool := "ipmitool -I lanplus -L OPERATOR -a"

@@ -206,7 +206,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestByHand(t *testing.T) {
-	hand := ipmi.Family().Nodes[0].ByHand(&schema.Node{Via: "bmc"}, func(string) manual.Endpoint {
+	hand := ipmi.Family().Nodes[0].ByHand(&schema.Node{Via: "bmc", Spec: &ipmi.NodeSpec{}}, func(string) manual.Endpoint {
 		return manual.Endpoint{Address: "10.0.0.1:6230", User: "ebbtide"}
 	})
 	require.Equal(t, "ipmitool -I lanplus -L OPERATOR -a -H 10.0.0.1 -p 6230 -U ebbtide chassis power soft", hand.Do[plan.Stop][0].Type)

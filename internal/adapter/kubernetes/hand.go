@@ -9,13 +9,12 @@ import (
 )
 
 // placeOf is where kubectl goes.
-func placeOf(spec any) manual.Endpoint {
-	s := spec.(*ConnSpec)
+func placeOf(s *ConnSpec) manual.Endpoint {
 	return s.Endpoint("(a service account; people have their own kubeconfig)", s.Token)
 }
 
-func byHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
-	name := schema.Quote(cmp.Or(d.Spec.(*NodeSpec).Node, d.ID))
+func byHand(d *schema.Node, s *NodeSpec, places func(string) manual.Endpoint) manual.Procedure {
+	name := schema.Quote(cmp.Or(s.Node, d.ID))
 	at := "With kubectl as an administrator of the cluster"
 	if address := places(d.Via).Address; address != "" {
 		at += " at " + address

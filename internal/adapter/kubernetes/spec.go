@@ -35,27 +35,26 @@ var verbs = plan.VerbSet(plan.Protect, plan.Unprotect)
 // Family is Kubernetes' part of the runbook language.
 func Family() adapter.Family {
 	return adapter.Family{
-		Connections: []schema.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnSpec]{
 			Name: "kubernetes", Doc: "the API of a Kubernetes cluster, by the token of a service account",
-			Spec:     func() any { return new(ConnSpec) },
-			Check:    func(spec any) []error { return spec.(*ConnSpec).Check() },
+			Check:    func(s *ConnSpec) []error { return s.Check() },
 			Endpoint: placeOf,
-		}},
-		Nodes: []schema.NodeType{{
-			Name: "kubernetes.node", Doc: "a node of a cluster, cordoned and drained for the shutdown and put back as it was; its " +
-				"machine is another node",
-			Kind: plan.Cluster, Via: []string{"kubernetes"},
-			Spec:  func() any { return new(NodeSpec) },
-			Check: func(spec any) []error { return check(spec.(*NodeSpec)) },
-			Verbs: func(any) plan.Verbs { return verbs },
-			// A pod has 30 s to end unless it says otherwise. What a budget holds back is waited for as long as this and
-			// goes down with its machine then.
-			Times: map[plan.Verb]plan.Times{
-				plan.Protect:   {Nominal: 45 * time.Second, Within: 3 * time.Minute},
-				plan.Unprotect: {Nominal: 5 * time.Second, Within: 10 * time.Minute},
+		}.Any()},
+		Nodes: []schema.AnyNodeType{schema.NodeType[NodeSpec]{
+			Traits: schema.Traits{
+				Name: "kubernetes.node", Doc: "a node of a cluster, cordoned and drained for the shutdown and put back as it was; its " +
+					"machine is another node",
+				Kind: plan.Cluster, Via: []string{"kubernetes"}, Can: verbs,
+				// A pod has 30 s to end unless it says otherwise. What a budget holds back is waited for as long as this and
+				// goes down with its machine then.
+				Times: map[plan.Verb]plan.Times{
+					plan.Protect:   {Nominal: 45 * time.Second, Within: 3 * time.Minute},
+					plan.Unprotect: {Nominal: 5 * time.Second, Within: 10 * time.Minute},
+				},
+				Risk: plan.Application,
 			},
-			Risk: plan.Application, ByHand: byHand,
-		}},
+			Check: check, ByHand: byHand,
+		}.Any()},
 		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			spec, ok := d.Spec.(*ConnSpec)
 			if !ok {

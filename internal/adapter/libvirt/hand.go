@@ -34,14 +34,12 @@ func hand(d *schema.Node, places func(string) manual.Endpoint, what, name string
 	}
 }
 
-func domainByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
-	s := d.Spec.(*DomainSpec)
+func domainByHand(d *schema.Node, s *DomainSpec, places func(string) manual.Endpoint) manual.Procedure {
 	name := cmp.Or(s.UUID, s.Domain, d.ID)
 	return hand(d, places, "the domain "+name, schema.Quote(name))
 }
 
-func domainsByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
-	s := d.Spec.(*DomainsSpec)
+func domainsByHand(d *schema.Node, s *DomainsSpec, places func(string) manual.Endpoint) manual.Procedure {
 	h := hand(d, places, "each of the domains ("+s.Select.String()+")", "NAME")
 	list := manual.Instruction{
 		Say:  "The names and states of all domains:",

@@ -72,27 +72,29 @@ func Family() adapter.Family {
 		plan.Force: {Nominal: 5 * time.Second, Within: time.Minute}, // libvirt itself takes up to half a minute over a process that hangs
 		plan.Start: {Nominal: 10 * time.Second, Within: 5 * time.Minute},
 	}
-	verbs := func(any) plan.Verbs { return domainVerbs }
 	return adapter.Family{
-		Connections: []schema.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnSpec]{
 			Name:     "libvirt",
 			Doc:      "a host's libvirt daemon: its socket here, through SSH, or over TLS",
-			Spec:     func() any { return new(ConnSpec) },
-			Check:    func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
-			Endpoint: func(spec any) manual.Endpoint { return manual.Endpoint{Address: spec.(*ConnSpec).virshURI()} },
-		}},
-		Nodes: []schema.NodeType{
-			{
-				Name: "libvirt.domain", Doc: "a VM that libvirt runs", Kind: plan.VM, Via: []string{"libvirt"},
-				Spec: func() any { return new(DomainSpec) }, Verbs: verbs, Times: times, Risk: plan.Application,
-				Check: func(spec any) []error { return checkDomain(spec.(*DomainSpec)) }, ByHand: domainByHand,
-			},
-			{
-				Name: "libvirt.domains", Doc: "the VMs of a libvirt daemon that a name, a title or autostart selects", Kind: plan.VM,
-				Via: []string{"libvirt"}, Selects: true, Member: "libvirt.domain",
-				Spec: func() any { return new(DomainsSpec) }, Verbs: verbs, Times: times, Risk: plan.Application,
-				Check: func(spec any) []error { return checkDomains(spec.(*DomainsSpec)) }, ByHand: domainsByHand,
-			},
+			Check:    checkConn,
+			Endpoint: func(s *ConnSpec) manual.Endpoint { return manual.Endpoint{Address: s.virshURI()} },
+		}.Any()},
+		Nodes: []schema.AnyNodeType{
+			schema.NodeType[DomainSpec]{
+				Traits: schema.Traits{
+					Name: "libvirt.domain", Doc: "a VM that libvirt runs", Kind: plan.VM, Via: []string{"libvirt"},
+					Can: domainVerbs, Times: times, Risk: plan.Application,
+				},
+				Check: checkDomain, ByHand: domainByHand,
+			}.Any(),
+			schema.NodeType[DomainsSpec]{
+				Traits: schema.Traits{
+					Name: "libvirt.domains", Doc: "the VMs of a libvirt daemon that a name, a title or autostart selects", Kind: plan.VM,
+					Via: []string{"libvirt"}, Selects: true, Member: "libvirt.domain",
+					Can: domainVerbs, Times: times, Risk: plan.Application,
+				},
+				Check: checkDomains, ByHand: domainsByHand,
+			}.Any(),
 		},
 		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			c, err := connect(d, secrets)

@@ -18,29 +18,33 @@ import (
 func Family() adapter.Family {
 	person := plan.VerbSet(plan.Stop, plan.Start)
 	return adapter.Family{
-		Nodes: []schema.NodeType{
-			{
-				Name: "passive",
-				Doc:  "needs no shutdown and drops when its supplies are cut: a switch, a monitor",
-				Kind: plan.Passive,
-				ByHand: func(*schema.Node, func(string) manual.Endpoint) manual.Procedure {
+		Nodes: []schema.AnyNodeType{
+			schema.NodeType[schema.NoKeys]{
+				Traits: schema.Traits{
+					Name: "passive",
+					Doc:  "needs no shutdown and drops when its supplies are cut: a switch, a monitor",
+					Kind: plan.Passive,
+				},
+				ByHand: func(*schema.Node, *schema.NoKeys, func(string) manual.Endpoint) manual.Procedure {
 					return manual.Procedure{On: []manual.Instruction{{Say: "Its lights are on."}}}
 				},
-			},
-			{
-				Name:  "manual",
-				Doc:   "a manual step: asked for, then confirmed or skipped",
-				Kind:  plan.Person,
-				Verbs: func(any) plan.Verbs { return person },
-				Times: map[plan.Verb]plan.Times{
-					plan.Stop:  {Nominal: 2 * time.Minute, Within: 10 * time.Minute},
-					plan.Start: {Nominal: 2 * time.Minute, Within: 30 * time.Minute},
+			}.Any(),
+			schema.NodeType[schema.NoKeys]{
+				Traits: schema.Traits{
+					Name: "manual",
+					Doc:  "a manual step: asked for, then confirmed or skipped",
+					Kind: plan.Person,
+					Can:  person,
+					Times: map[plan.Verb]plan.Times{
+						plan.Stop:  {Nominal: 2 * time.Minute, Within: 10 * time.Minute},
+						plan.Start: {Nominal: 2 * time.Minute, Within: 30 * time.Minute},
+					},
 				},
-				ByHand: func(*schema.Node, func(string) manual.Endpoint) manual.Procedure {
+				ByHand: func(*schema.Node, *schema.NoKeys, func(string) manual.Endpoint) manual.Procedure {
 					is := []manual.Instruction{{Say: "You have seen it yourself."}}
 					return manual.Procedure{Off: is, On: is}
 				},
-			},
+			}.Any(),
 		},
 		Open: func(d schema.Node, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 			if d.Type == "manual" {

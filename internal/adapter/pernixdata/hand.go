@@ -9,8 +9,8 @@ import (
 )
 
 // byHand is typed by VM, and waits for each.
-func byHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
-	at, glob := places(d.Via), d.Spec.(*CacheSpec).glob()
+func byHand(d *schema.Node, s *CacheSpec, places func(string) manual.Endpoint) manual.Procedure {
+	at, glob := places(d.Via), s.glob()
 	login := []manual.Instruction{
 		{Say: "In PowerShell on the FVP management server:", Type: "Import-Module PrnxCli"},
 		{Type: fmt.Sprintf("Connect-PrnxServer -NameOrIPAddress %s -Credentials (Get-Credential %s)", schema.Quote(at.Address),

@@ -47,28 +47,23 @@ var verbs = plan.VerbSet(plan.Protect, plan.Flush, plan.Unprotect)
 // Family is FVP's part of the runbook language.
 func Family() adapter.Family {
 	return adapter.Family{
-		Connections: []schema.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnSpec]{
 			Name: "pernixdata", Doc: "a PernixData FVP management server, through a Windows machine that has its cmdlets",
-			Spec: func() any { return new(ConnSpec) },
-			Endpoint: func(spec any) manual.Endpoint {
-				s := spec.(*ConnSpec)
-				return manual.Endpoint{Address: s.server(), User: s.Username}
+			Endpoint: func(s *ConnSpec) manual.Endpoint { return manual.Endpoint{Address: s.server(), User: s.Username} },
+		}.Any()},
+		Nodes: []schema.AnyNodeType{schema.NodeType[CacheSpec]{
+			Traits: schema.Traits{
+				Name: "pernixdata.cache", Doc: "PernixData FVP's write acceleration of VMs: write-through, proven destaged, back with each " +
+					"VM's peers",
+				Kind: plan.Other, Risk: plan.Storage, Via: []string{"pernixdata"}, Can: verbs,
+				Times: map[plan.Verb]plan.Times{
+					plan.Protect:   {Nominal: 15 * time.Second, Within: 3 * time.Minute},
+					plan.Flush:     {Nominal: time.Minute, Within: 15 * time.Minute}, // what is dirty, at the pace of the storage
+					plan.Unprotect: {Nominal: 15 * time.Second, Within: 5 * time.Minute},
+				},
 			},
-		}},
-		Nodes: []schema.NodeType{{
-			Name: "pernixdata.cache", Doc: "PernixData FVP's write acceleration of VMs: write-through, proven destaged, back with each " +
-				"VM's peers",
-			Kind: plan.Other, Risk: plan.Storage, Via: []string{"pernixdata"},
-			Spec:  func() any { return new(CacheSpec) },
-			Check: func(spec any) []error { return spec.(*CacheSpec).mistakes() },
-			Verbs: func(any) plan.Verbs { return verbs },
-			Times: map[plan.Verb]plan.Times{
-				plan.Protect:   {Nominal: 15 * time.Second, Within: 3 * time.Minute},
-				plan.Flush:     {Nominal: time.Minute, Within: 15 * time.Minute}, // what is dirty, at the pace of the storage
-				plan.Unprotect: {Nominal: 15 * time.Second, Within: 5 * time.Minute},
-			},
-			ByHand: byHand,
-		}},
+			Check: (*CacheSpec).mistakes, ByHand: byHand,
+		}.Any()},
 		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			spec, ok := d.Spec.(*ConnSpec)
 			if !ok {

@@ -14,15 +14,11 @@ func Via() []string { return []string{"winrm", "ssh"} }
 // Family serves connections of type "winrm".
 func Family() adapter.Family {
 	return adapter.Family{
-		Connections: []schema.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnSpec]{
 			Name: "winrm", Doc: "a Windows machine's remote management (WinRM) over HTTPS",
-			Spec:  func() any { return new(ConnSpec) },
-			Check: func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
-			Endpoint: func(spec any) manual.Endpoint {
-				s := spec.(*ConnSpec)
-				return manual.Endpoint{Address: s.URL, User: s.Username}
-			},
-		}},
+			Check:    checkConn,
+			Endpoint: func(s *ConnSpec) manual.Endpoint { return manual.Endpoint{Address: s.URL, User: s.Username} },
+		}.Any()},
 		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			c, err := connect(d, secrets)
 			if err != nil {

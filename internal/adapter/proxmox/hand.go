@@ -13,8 +13,7 @@ import (
 )
 
 // placeOf is where a person opens the web interface.
-func placeOf(spec any) manual.Endpoint {
-	s := spec.(*ConnSpec)
+func placeOf(s *ConnSpec) manual.Endpoint {
 	return manual.Endpoint{Address: s.URL, User: "root@pam"}
 }
 
@@ -39,8 +38,7 @@ func guestHand(at manual.Endpoint, what, id string) manual.Procedure {
 	}
 }
 
-func guestByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
-	s := d.Spec.(*GuestSpec)
+func guestByHand(d *schema.Node, s *GuestSpec, places func(string) manual.Endpoint) manual.Procedure {
 	name, id := cmp.Or(s.Guest, d.ID), "NUMBER"
 	if s.VMID > 0 {
 		id = strconv.Itoa(s.VMID)
@@ -48,8 +46,7 @@ func guestByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Pro
 	return guestHand(places(d.Via), "the guest "+name, id)
 }
 
-func guestsByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
-	s := d.Spec.(*GuestsSpec)
+func guestsByHand(d *schema.Node, s *GuestsSpec, places func(string) manual.Endpoint) manual.Procedure {
 	what := "each guest (" + s.Select.String() + ")"
 	if len(s.Exclude) > 0 {
 		what += ", but for " + strings.Join(s.Exclude, ", ")
@@ -57,8 +54,7 @@ func guestsByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Pr
 	return guestHand(places(d.Via), what, "NUMBER")
 }
 
-func nodeByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
-	s := d.Spec.(*NodeSpec)
+func nodeByHand(d *schema.Node, s *NodeSpec, places func(string) manual.Endpoint) manual.Procedure {
 	name, at := cmp.Or(s.Node, d.ID), places(d.Via)
 	return manual.Procedure{
 		Do: map[plan.Verb][]manual.Instruction{
@@ -79,8 +75,7 @@ func nodeByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Proc
 	}
 }
 
-func clusterByHand(d *schema.Node, _ func(string) manual.Endpoint) manual.Procedure {
-	s := d.Spec.(*ClusterSpec)
+func clusterByHand(_ *schema.Node, s *ClusterSpec, _ func(string) manual.Endpoint) manual.Procedure {
 	aside := []manual.Instruction{{
 		Say:  "As root on any node. Write down how it is now:",
 		Type: "ha-manager config; ceph osd dump | grep flags",

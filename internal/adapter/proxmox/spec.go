@@ -90,46 +90,53 @@ func Family() adapter.Family {
 		plan.Start: {Nominal: 15 * time.Second, Within: 5 * time.Minute},
 	}
 	via := []string{"proxmox"}
-	verbs := func(v plan.Verbs) func(any) plan.Verbs { return func(any) plan.Verbs { return v } }
 	return adapter.Family{
-		Connections: []schema.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnSpec]{
 			Name: "proxmox", Doc: "a Proxmox VE cluster or a single host, by API token",
-			Spec:     func() any { return new(ConnSpec) },
-			Check:    func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
+			Check:    checkConn,
 			Endpoint: placeOf,
-		}},
-		Nodes: []schema.NodeType{
-			{
-				Name: "proxmox.guest", Doc: "a VM or a container", Kind: plan.VM, Via: via, IDKey: "vmid",
-				Spec: func() any { return new(GuestSpec) }, Verbs: verbs(guestVerbs), Times: guestTimes, Risk: plan.Application,
+		}.Any()},
+		Nodes: []schema.AnyNodeType{
+			schema.NodeType[GuestSpec]{
+				Traits: schema.Traits{
+					Name: "proxmox.guest", Doc: "a VM or a container", Kind: plan.VM, Via: via, IDKey: "vmid",
+					Can: guestVerbs, Times: guestTimes, Risk: plan.Application,
+				},
 				ByHand: guestByHand,
-			},
-			{
-				Name: "proxmox.guests", Doc: "the VMs and containers that a tag, a pool, a node or a name selects; templates are left out",
-				Kind: plan.VM, Via: via, Selects: true, Member: "proxmox.guest",
-				Spec: func() any { return new(GuestsSpec) }, Verbs: verbs(guestVerbs), Times: guestTimes, Risk: plan.Application,
-				Check: func(spec any) []error { return checkGuests(spec.(*GuestsSpec)) }, ByHand: guestsByHand,
-			},
-			{
-				Name: "proxmox.node", Doc: "a Proxmox VE host", Kind: plan.Host, Via: via,
-				Spec: func() any { return new(NodeSpec) }, Verbs: verbs(nodeVerbs),
-				Times: map[plan.Verb]plan.Times{
-					plan.Stop:  {Nominal: time.Minute, Within: 5 * time.Minute},
-					plan.Force: {Nominal: time.Minute, Within: 5 * time.Minute},
-					plan.Start: {Nominal: 4 * time.Minute, Within: 15 * time.Minute},
+			}.Any(),
+			schema.NodeType[GuestsSpec]{
+				Traits: schema.Traits{
+					Name: "proxmox.guests", Doc: "the VMs and containers that a tag, a pool, a node or a name selects; templates are left out",
+					Kind: plan.VM, Via: via, Selects: true, Member: "proxmox.guest",
+					Can: guestVerbs, Times: guestTimes, Risk: plan.Application,
 				},
-				Risk: plan.ControlPlane, ByHand: nodeByHand,
-				OffAfter: func(spec any) time.Duration { return cmp.Or(spec.(*NodeSpec).OffWhenUnreachable, offAfter) },
-			},
-			{
-				Name: "proxmox.cluster", Doc: "the cluster's HA and Ceph's recovery, suspended for the shutdown and put back as they were",
-				Kind: plan.Cluster, Via: via, Spec: func() any { return new(ClusterSpec) }, Verbs: verbs(clusterVerbs),
-				Times: map[plan.Verb]plan.Times{
-					plan.Protect:   {Nominal: 5 * time.Second, Within: 2 * time.Minute},
-					plan.Unprotect: {Nominal: 5 * time.Second, Within: 5 * time.Minute},
+				Check: checkGuests, ByHand: guestsByHand,
+			}.Any(),
+			schema.NodeType[NodeSpec]{
+				Traits: schema.Traits{
+					Name: "proxmox.node", Doc: "a Proxmox VE host", Kind: plan.Host, Via: via, Can: nodeVerbs,
+					Times: map[plan.Verb]plan.Times{
+						plan.Stop:  {Nominal: time.Minute, Within: 5 * time.Minute},
+						plan.Force: {Nominal: time.Minute, Within: 5 * time.Minute},
+						plan.Start: {Nominal: 4 * time.Minute, Within: 15 * time.Minute},
+					},
+					Risk: plan.ControlPlane,
 				},
-				Risk: plan.ControlPlane, Check: func(spec any) []error { return checkCluster(spec.(*ClusterSpec)) }, ByHand: clusterByHand,
-			},
+				ByHand:   nodeByHand,
+				OffAfter: func(s *NodeSpec) time.Duration { return cmp.Or(s.OffWhenUnreachable, offAfter) },
+			}.Any(),
+			schema.NodeType[ClusterSpec]{
+				Traits: schema.Traits{
+					Name: "proxmox.cluster", Doc: "the cluster's HA and Ceph's recovery, suspended for the shutdown and put back as they were",
+					Kind: plan.Cluster, Via: via, Can: clusterVerbs,
+					Times: map[plan.Verb]plan.Times{
+						plan.Protect:   {Nominal: 5 * time.Second, Within: 2 * time.Minute},
+						plan.Unprotect: {Nominal: 5 * time.Second, Within: 5 * time.Minute},
+					},
+					Risk: plan.ControlPlane,
+				},
+				Check: checkCluster, ByHand: clusterByHand,
+			}.Any(),
 		},
 		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			c, err := connect(d, secrets)

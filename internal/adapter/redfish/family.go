@@ -35,19 +35,15 @@ type NodeSpec struct{}
 
 // Family is Redfish's part of the runbook language.
 func Family() adapter.Family {
-	system := bmc.NodeType("redfish.system", "redfish")
-	system.Spec = func() any { return new(NodeSpec) }
-	system.ByHand = byHand
 	return adapter.Family{
-		Connections: []schema.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnectionSpec]{
 			Name:     "redfish",
 			Doc:      "the management controller of a machine, by Redfish",
-			Spec:     func() any { return new(ConnectionSpec) },
-			Check:    func(spec any) []error { return check(spec.(*ConnectionSpec)) },
-			Endpoint: func(spec any) manual.Endpoint { return place(spec.(*ConnectionSpec)) },
+			Check:    check,
+			Endpoint: place,
 			Powers:   true,
-		}},
-		Nodes: []schema.NodeType{system},
+		}.Any()},
+		Nodes: []schema.AnyNodeType{schema.NodeType[NodeSpec]{Traits: bmc.Traits("redfish.system", "redfish"), ByHand: byHand}.Any()},
 		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			return connect(d.Name, d.Spec.(*ConnectionSpec), secrets)
 		},
@@ -100,7 +96,7 @@ func place(s *ConnectionSpec) manual.Endpoint {
 	}
 }
 
-func byHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
+func byHand(d *schema.Node, _ *NodeSpec, places func(string) manual.Endpoint) manual.Procedure {
 	at := places(d.Via)
 	where := fmt.Sprintf("At its management controller %s (user %s): ", cmp.Or(at.Address, d.Via), at.User)
 	return manual.Procedure{

@@ -61,7 +61,7 @@ func (s *Registry) connect(families []adapter.Family, d schema.Connection, secre
 		return errors.New("it is declared twice")
 	}
 	for _, f := range families {
-		if !slices.ContainsFunc(f.Connections, func(t schema.ConnectionType) bool { return t.Name == d.Type }) {
+		if !slices.ContainsFunc(f.Connections, func(t schema.AnyConnectionType) bool { return t.Name == d.Type }) {
 			continue
 		}
 		conn, err := f.Connect(d, secrets)
@@ -83,7 +83,7 @@ func (s *Registry) open(families []adapter.Family, d schema.Node) error {
 		return errors.New("it is declared twice")
 	}
 	for _, f := range families {
-		if !slices.ContainsFunc(f.Nodes, func(t schema.NodeType) bool { return t.Name == d.Type }) {
+		if !slices.ContainsFunc(f.Nodes, func(t schema.AnyNodeType) bool { return t.Name == d.Type }) {
 			continue
 		}
 		var conn adapter.Conn

@@ -44,7 +44,7 @@ func (plainConn) Concurrency() int { return 7 }
 
 func connections(e *fake.Estate, closed *[]string) adapter.Family {
 	return adapter.Family{
-		Connections: []schema.ConnectionType{{Name: "bmc"}, {Name: "plain"}, {Name: "bad"}},
+		Connections: []schema.AnyConnectionType{{Name: "bmc"}, {Name: "plain"}, {Name: "bad"}},
 		Connect: func(d schema.Connection, _ adapter.Secrets) (adapter.Conn, error) {
 			c := bmcConn{d.Name, e.Node("host"), closed}
 			switch d.Type {

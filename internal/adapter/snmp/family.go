@@ -43,31 +43,30 @@ type NodeSpec struct {
 func Family() adapter.Family {
 	times := plan.Times{Nominal: 5 * time.Second, Within: time.Minute}
 	return adapter.Family{
-		Connections: []schema.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnectionSpec]{
 			Name:  "snmp",
 			Doc:   "a rack PDU, by SNMP",
-			Spec:  func() any { return new(ConnectionSpec) },
-			Check: func(spec any) []error { return check(spec.(*ConnectionSpec)) },
-			Endpoint: func(spec any) manual.Endpoint {
-				s := spec.(*ConnectionSpec)
+			Check: check,
+			Endpoint: func(s *ConnectionSpec) manual.Endpoint {
 				host, _, err := split(s.Address)
 				if err != nil {
 					return manual.Endpoint{}
 				}
 				return manual.Endpoint{Address: "http://" + host, User: "its administrator"}
 			},
-		}},
-		Nodes: []schema.NodeType{{
-			Name:   "pdu.outlet",
-			Doc:    "outlets of a rack PDU: off takes the power of what they feed",
-			Kind:   plan.Other,
-			Via:    []string{"snmp"},
-			Spec:   func() any { return new(NodeSpec) },
-			Verbs:  func(any) plan.Verbs { return plan.VerbSet(plan.Stop, plan.Force, plan.Start) },
-			Times:  map[plan.Verb]plan.Times{plan.Stop: times, plan.Force: times, plan.Start: times},
-			Risk:   plan.Storage,
+		}.Any()},
+		Nodes: []schema.AnyNodeType{schema.NodeType[NodeSpec]{
+			Traits: schema.Traits{
+				Name:  "pdu.outlet",
+				Doc:   "outlets of a rack PDU: off takes the power of what they feed",
+				Kind:  plan.Other,
+				Via:   []string{"snmp"},
+				Can:   plan.VerbSet(plan.Stop, plan.Force, plan.Start),
+				Times: map[plan.Verb]plan.Times{plan.Stop: times, plan.Force: times, plan.Start: times},
+				Risk:  plan.Storage,
+			},
 			ByHand: byHand,
-		}},
+		}.Any()},
 		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			return connect(d.Name, d.Spec.(*ConnectionSpec), secrets)
 		},
@@ -134,8 +133,8 @@ func split(address string) (host string, port uint16, err error) {
 	return host, uint16(n), nil
 }
 
-func byHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
-	at, outlets := places(d.Via), d.Spec.(*NodeSpec).Outlets.String()
+func byHand(d *schema.Node, s *NodeSpec, places func(string) manual.Endpoint) manual.Procedure {
+	at, outlets := places(d.Via), s.Outlets.String()
 	where := fmt.Sprintf("At the PDU %s (%s): ", d.Via, at.Address)
 	off := []manual.Instruction{{Say: where + "turn outlet " + outlets +
 		" off, or pull what is plugged in there. What it feeds must be down before that."}}

@@ -14,8 +14,8 @@ import (
 )
 
 // byHand tells how a person gives a node's commands.
-func byHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
-	spec, at := d.Spec.(*NodeSpec), places(d.Via)
+func byHand(d *schema.Node, spec *NodeSpec, places func(string) manual.Endpoint) manual.Procedure {
+	at := places(d.Via)
 	login := Login(at)
 	say := "From any machine in the network, in the directory with the keys; or without the ssh part at its own console:"
 	if identity(at) == "" {
@@ -55,8 +55,7 @@ func hostOf(at manual.Endpoint) string {
 }
 
 // placeOf is where a person logs in, with which key, and what the host then shows.
-func placeOf(spec any) manual.Endpoint {
-	s := spec.(*ConnSpec)
+func placeOf(s *ConnSpec) manual.Endpoint {
 	at := manual.Endpoint{Address: withPort(s.Address), User: s.User, SecretLocation: s.Password.Location()}
 	if !s.Key.IsZero() {
 		at.SecretLocation = keyKept + s.Key.Location()

@@ -46,30 +46,30 @@ type NodeSpec struct {
 // Family serves connections and nodes of type "ssh".
 func Family() adapter.Family {
 	return adapter.Family{
-		Connections: []schema.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnSpec]{
 			Name:     "ssh",
 			Doc:      "a host that is reached by SSH, its host key checked",
-			Spec:     func() any { return new(ConnSpec) },
-			Check:    func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
+			Check:    checkConn,
 			Endpoint: placeOf,
 			ByHand: []manual.Instruction{
 				{Say: "ssh: type lines with -i and a name in the credentials directory, or where the copies are. ssh asks once for each " +
 					"host whether it is the right one: compare what it shows with what the host should show (“Is it the right one?”)."},
 			},
-		}},
-		Nodes: []schema.NodeType{{
-			Name:     "ssh",
-			Doc:      "driven by commands over SSH; without a probe it is on when it can be logged in to",
-			Kind:     plan.Other,
-			Anything: true,
+		}.Any()},
+		Nodes: []schema.AnyNodeType{schema.NodeType[NodeSpec]{
+			Traits: schema.Traits{
+				Name:     "ssh",
+				Doc:      "driven by commands over SSH; without a probe it is on when it can be logged in to",
+				Kind:     plan.Other,
+				Anything: true,
+				Via:      []string{"ssh"},
+				Times:    script.Times(),
+			},
+			Verbs:    func(s *NodeSpec) plan.Verbs { return s.Verbs() },
+			OffAfter: func(s *NodeSpec) time.Duration { return s.OffWhenUnreachable },
+			Check:    checkNode,
 			ByHand:   byHand,
-			Via:      []string{"ssh"},
-			Spec:     func() any { return new(NodeSpec) },
-			Verbs:    func(spec any) plan.Verbs { return spec.(*NodeSpec).Verbs() },
-			Times:    script.Times(),
-			OffAfter: func(spec any) time.Duration { return spec.(*NodeSpec).OffWhenUnreachable },
-			Check:    func(spec any) []error { return checkNode(spec.(*NodeSpec)) },
-		}},
+		}.Any()},
 		Connect: connect,
 		Open:    open,
 	}

@@ -14,8 +14,7 @@ import (
 )
 
 // placeOf is where a person opens the client of a vCenter or of a host.
-func placeOf(spec any) manual.Endpoint {
-	s := spec.(*ConnectionSpec)
+func placeOf(s *ConnectionSpec) manual.Endpoint {
 	at := manual.Endpoint{User: s.Username, SecretLocation: s.Password.Location(), Proof: certificate.Shown(s.Thumbprint)}
 	if u, err := parseURL(s.URL); err == nil {
 		at.Address = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/ui"}).String()
@@ -74,8 +73,7 @@ const (
 	provesIt = " (a silent guest proves nothing):"
 )
 
-func vmByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
-	s := d.Spec.(*VMSpec)
+func vmByHand(d *schema.Node, s *VMSpec, places func(string) manual.Endpoint) manual.Procedure {
 	name := cmp.Or(s.VM, d.ID)
 	base := name[strings.LastIndex(name, "/")+1:]
 	what, typed := "the VM "+name, func(command string) string { return command + " " + schema.Quote(name) }
@@ -120,8 +118,7 @@ func vmByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Proced
 	}
 }
 
-func vmsByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
-	s := d.Spec.(*VMsSpec)
+func vmsByHand(d *schema.Node, s *VMsSpec, places func(string) manual.Endpoint) manual.Procedure {
 	at := places(d.Via)
 	list, refs := s.govc()
 	named := "go by the names in the appendix, at the client of each host in turn: a host knows neither tags nor folders. The first is"
@@ -215,8 +212,7 @@ const (
 	leaveMaintenance = "govc host.maintenance.exit '/ha-datacenter/host/*/*'"
 )
 
-func hostByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
-	s := d.Spec.(*HostSpec)
+func hostByHand(d *schema.Node, s *HostSpec, places func(string) manual.Endpoint) manual.Procedure {
 	name := cmp.Or(s.Host, d.ID)
 	own, stop := places(cmp.Or(s.Fallback, d.Via)), []manual.Instruction{
 		{Say: "First check that no VM is running on it. This prints nothing:", Type: govcAt(places(cmp.Or(s.Fallback, d.Via)))},
@@ -268,8 +264,8 @@ func hostByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Proc
 	}
 }
 
-func clusterByHand(d *schema.Node, places func(string) manual.Endpoint) manual.Procedure {
-	name := cmp.Or(d.Spec.(*ClusterSpec).Cluster, d.ID)
+func clusterByHand(d *schema.Node, s *ClusterSpec, places func(string) manual.Endpoint) manual.Procedure {
+	name := cmp.Or(s.Cluster, d.ID)
 	at := places(d.Via)
 	in := fmt.Sprintf("In the client at %s (user %s): the cluster %s, Configure > ", at.Address, at.User, name)
 	return manual.Procedure{

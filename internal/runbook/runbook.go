@@ -1,5 +1,5 @@
 // Package runbook reads runbooks: strictly, with the position of every mistake, and compiled to the estate and the
-// rules that the engine works by. It is the only package that knows YAML.
+// rules that the engine works by. No other package knows that a runbook is YAML.
 package runbook
 
 import (

@@ -7,7 +7,7 @@ import (
 	"errors"
 
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Node is one thing of the estate as its adapter reaches it. Its methods may be called at the same time and end with
@@ -59,17 +59,17 @@ type Selector interface {
 
 // Family is what one adapter package offers: its part of the runbook language and how to open it.
 type Family struct {
-	Connections []runbook.ConnectionType
-	Nodes       []runbook.NodeType
+	Connections []schema.AnyConnectionType
+	Nodes       []schema.AnyNodeType
 	// Open makes the node that d declares. conn is the opened connection that d names by via, or nil. others gives
 	// any other declared connection by its name.
-	Open func(d runbook.NodeDecl, conn Conn, others func(name string) (Conn, error)) (Node, error)
+	Open func(d schema.Node, conn Conn, others func(name string) (Conn, error)) (Node, error)
 	// List makes what lists what runs on the system that nodes of this family are reached through, where conn is a
 	// connection of another family that can't know that. Nil: its connections are Listers themselves, or nothing can list it.
 	List func(conn Conn) Lister
 	// Connect makes a connection from its declaration. It does not dial: a system that is down now must not keep the
 	// daemon from starting. Nil if the family has no connection types.
-	Connect func(d runbook.ConnectionDecl, secrets Secrets) (Conn, error)
+	Connect func(d schema.Connection, secrets Secrets) (Conn, error)
 }
 
 // Conn is an opened connection, shared by the nodes that name it.
@@ -85,7 +85,7 @@ type Pacer interface{ Concurrency() int }
 type Lister interface {
 	// Everything lists what is on, whether a node covers it or not, but for what its system looks after itself and what
 	// can't be worked with.
-	Everything(ctx context.Context) ([]runbook.Running, error)
+	Everything(ctx context.Context) ([]schema.Running, error)
 }
 
 // Finder is a Lister that knows what the firmware of its VMs says.
@@ -141,12 +141,12 @@ type PDU interface {
 // Secrets resolves references to secrets at the moment of use. A value never reaches a log, record or error.
 type Secrets interface {
 	// Secret gives the value that ref points to, without a trailing newline.
-	Secret(ref runbook.SecretRef) (string, error)
+	Secret(ref schema.SecretRef) (string, error)
 }
 
 // Schema gathers the part of the runbook language that families give.
-func Schema(families []Family) runbook.Schema {
-	var s runbook.Schema
+func Schema(families []Family) schema.Types {
+	var s schema.Types
 	for _, f := range families {
 		s.Connections = append(s.Connections, f.Connections...)
 		s.Nodes = append(s.Nodes, f.Nodes...)

@@ -20,6 +20,7 @@ import (
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // surveyWithin bounds how long an estate is asked.
@@ -123,7 +124,7 @@ func cutBy(s *estate.Supply) string {
 	switch {
 	case s.Reading == nil:
 		return "-"
-	case s.Cut == runbook.CutNone:
+	case s.Cut == schema.CutNone:
 		return "no cut wanted"
 	case len(s.Ways) == 0:
 		return "can't cut: lacks " + string(s.Cut)

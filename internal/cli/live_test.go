@@ -8,7 +8,7 @@ import (
 	"ebbtide/internal/nut"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // TestWhatAnEstateSaysAsText: each thing that a survey can say has its place in the tables (testdata/live.txt).
@@ -20,17 +20,17 @@ func TestWhatAnEstateSaysAsText(t *testing.T) {
 	s := survey{"runbook.yaml", &estate.Survey{
 		Seconds: 3.2,
 		Supplies: []estate.Supply{
-			{Supply: "ups-a", Is: estate.InTrouble, Cut: runbook.CutShutdownReturn, User: "ebbtide", Error: "no answer"},
+			{Supply: "ups-a", Is: estate.InTrouble, Cut: schema.CutShutdownReturn, User: "ebbtide", Error: "no answer"},
 			{
-				Supply: "ups-b", Is: estate.InTrouble, Cut: runbook.CutStayOff, User: "ebbtide", UserMay: "no",
+				Supply: "ups-b", Is: estate.InTrouble, Cut: schema.CutStayOff, User: "ebbtide", UserMay: "no",
 				Reading: &power.Reading{Status: power.OB},
 			},
 			{
-				Supply: "ups-c", Is: estate.Well, Cut: runbook.CutShutdownReturn, User: "ebbtide", UserMay: "yes", Reading: &reading,
+				Supply: "ups-c", Is: estate.Well, Cut: schema.CutShutdownReturn, User: "ebbtide", UserMay: "yes", Reading: &reading,
 				Ways:   []string{"shutdown.return", "load.on.delay + load.off.delay"},
 				Delays: []nut.Delay{{Name: "ups.delay.shutdown", Value: "90", Settable: true}, {Name: "ups.delay.start", Value: "0"}},
 			},
-			{Supply: "ups-d", Is: estate.Well, Cut: runbook.CutNone, Reading: &power.Reading{Status: power.OL}},
+			{Supply: "ups-d", Is: estate.Well, Cut: schema.CutNone, Reading: &power.Reading{Status: power.OL}},
 		},
 		Selectors: []estate.Selector{
 			{Node: "lab", Is: estate.InTrouble, Error: "refused"},

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/viper"
+	"go.yaml.in/yaml/v3"
 )
 
 // Load reads the settings: from the file at path ("" for none), from the environment, and from flags, by flag name as
@@ -19,17 +19,14 @@ import (
 // A relative path in the file is relative to the file, one from elsewhere to the working directory.
 func Load(path string, flags map[string]string) (Config, error) {
 	l := loader{path: path, flags: flags}
-	l.viper = viper.NewWithOptions(viper.WithDecoderRegistry(&l))
 	if path != "" {
 		abs, err := filepath.Abs(path)
 		if err != nil {
 			return Config{}, fmt.Errorf("cannot find settings %q: %w", path, err)
 		}
 		l.config.File = abs
-		l.viper.SetConfigFile(abs)
-		l.viper.SetConfigType("yaml")
-		if err := l.viper.ReadInConfig(); err != nil {
-			return Config{}, fmt.Errorf("cannot read settings %q: %w", path, withoutQuotes(err))
+		if err := l.read(); err != nil {
+			return Config{}, err
 		}
 	}
 	l.apply()
@@ -43,7 +40,7 @@ func Load(path string, flags map[string]string) (Config, error) {
 type loader struct {
 	path     string
 	flags    map[string]string
-	viper    *viper.Viper
+	file     map[string]any // what the file says, without what no setting has
 	config   Config
 	mistakes []error
 }
@@ -56,24 +53,14 @@ func (l *loader) mistake(where string, err error) {
 func (l *loader) apply() {
 	rest := maps.Clone(l.flags)
 	for _, s := range Settings() {
-		if s.Default != "" {
-			l.viper.SetDefault(s.Key, s.Default)
-		}
-		if err := l.viper.BindEnv(s.Key, s.Env()); err != nil {
-			l.mistake(s.Key, err)
-		}
-		if v, ok := rest[s.Flag()]; ok {
-			l.viper.Set(s.Key, v)
-			delete(rest, s.Flag())
-		}
-		where, dir := l.origin(s)
-		if raw := l.viper.Get(s.Key); raw != nil {
-			if err := s.set(&l.config, value{raw: raw, dir: dir}); err != nil {
+		delete(rest, s.Flag())
+		if v, where := l.given(s); v.raw != nil {
+			if err := s.set(&l.config, v); err != nil {
 				l.mistake(where, err)
 			}
 		}
 	}
-	if raw := l.viper.Get(commandKey); raw != nil {
+	if raw := find(l.file, commandKey); raw != nil {
 		if err := command().set(&l.config, value{raw: raw}); err != nil {
 			l.mistake(l.path+": "+commandKey, err)
 		}
@@ -83,15 +70,37 @@ func (l *loader) apply() {
 	}
 }
 
-// origin says where a setting's value comes from, and what a relative path there is relative to.
-func (l *loader) origin(s Setting) (where, dir string) {
-	if _, ok := l.flags[s.Flag()]; ok {
-		return "--" + s.Flag(), ""
+// given gives a setting's value and says where it comes from. Its raw is nil if it has none.
+func (l *loader) given(s Setting) (v value, where string) {
+	if text, ok := l.flags[s.Flag()]; ok {
+		return value{raw: text}, "--" + s.Flag()
 	}
-	if os.Getenv(s.Env()) != "" {
-		return s.Env(), ""
+	if text := os.Getenv(s.Env()); text != "" {
+		return value{raw: text}, s.Env()
 	}
-	return l.path + ": " + s.Key, filepath.Dir(l.config.File)
+	v, where = value{raw: find(l.file, s.Key), dir: filepath.Dir(l.config.File)}, l.path+": "+s.Key
+	if v.raw == nil && s.Default != "" {
+		v.raw = s.Default
+	}
+	return v, where
+}
+
+// find gives what stands at a dotted key, with one level below the other or dotted as it is; nil if nothing does.
+func find(m map[string]any, key string) any {
+	if v := m[key]; v != nil {
+		return v
+	}
+	for i := len(key) - 1; i > 0; i-- {
+		if key[i] != '.' {
+			continue
+		}
+		if inner, ok := m[key[:i]].(map[string]any); ok {
+			if v := find(inner, key[i+1:]); v != nil {
+				return v
+			}
+		}
+	}
+	return nil
 }
 
 // together checks and completes what no single setting can.
@@ -134,23 +143,20 @@ func (l *loader) named(r reference) {
 	}
 }
 
-// Decoder lets viper decode the file by l, which checks the keys before viper folds their case.
-func (l *loader) Decoder(string) (viper.Decoder, error) { return l, nil }
-
-// Decode decodes a settings file.
-func (l *loader) Decode(b []byte, into map[string]any) error {
-	yaml, err := viper.NewCodecRegistry().Decoder("yaml")
+// read reads the file, and reports what no setting has.
+func (l *loader) read() error {
+	text, err := os.ReadFile(l.config.File)
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot read settings %q: %w", l.path, err)
 	}
-	if err := yaml.Decode(b, into); err != nil {
-		return err
+	if err := yaml.Unmarshal(text, &l.file); err != nil {
+		return fmt.Errorf("cannot read settings %q: %s", l.path, withoutQuotes(err))
 	}
 	known := []string{commandKey}
 	for _, s := range Settings() {
 		known = append(known, s.Key)
 	}
-	l.unknown("", into, known)
+	l.unknown("", l.file, known)
 	return nil
 }
 
@@ -192,31 +198,19 @@ func example(known []string, group string) string {
 var quoted = regexp.MustCompile("`[^`]*`|'[^']*'|\"[^\"]*\"")
 
 // withoutQuotes removes from a parser's message what it quotes from the file: a secret may stand there by mistake.
-func withoutQuotes(err error) error {
-	if parse := (viper.ConfigParseError{}); errors.As(err, &parse) {
-		return errors.New(quoted.ReplaceAllString(parse.Error(), "(…)"))
-	}
-	return err
-}
+func withoutQuotes(err error) string { return quoted.ReplaceAllString(err.Error(), "(…)") }
 
 // LoadListen reads where a daemon listens, by the same rules as Load, for a client that needs no more than that. With
 // settings at path certificate is the one that the daemon shows there, "" if it speaks no TLS.
 func LoadListen(path string, flags map[string]string) (l Listen, certificate string, err error) {
 	if path == "" {
 		// Only listen is asked for: the settings that a daemon must have may be missing.
-		s := flags["listen"]
-		if s == "" {
-			s = os.Getenv(envPrefix + "LISTEN")
-		}
-		if s == "" {
-			for _, setting := range Settings() {
-				if setting.Key == "listen" {
-					s = setting.Default
-				}
-			}
-		}
-		l, err = parseListen(s)
-		return l, "", err
+		all := Settings()
+		s := all[slices.IndexFunc(all, func(s Setting) bool { return s.Key == "listen" })]
+		var c Config
+		v, _ := (&loader{flags: flags}).given(s)
+		err = s.set(&c, v)
+		return c.Listen, "", err
 	}
 	c, err := Load(path, flags)
 	return c.Listen, c.TLS.Certificate, err

@@ -19,7 +19,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/config"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // role is what somebody may do. A higher one may do what a lower one may.
@@ -83,7 +83,7 @@ func (a *access) token(ref config.Reference) (string, error) {
 	if ref.IsZero() {
 		return "", nil
 	}
-	token, err := a.secrets.Secret(runbook.SecretRef(ref))
+	token, err := a.secrets.Secret(schema.SecretRef(ref))
 	if err == nil && len(token) < minToken {
 		err = fmt.Errorf("it has fewer than %d characters and could be guessed; make a longer one: openssl rand -hex 32", minToken)
 	}

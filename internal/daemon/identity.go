@@ -11,7 +11,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/config"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // identity is the certificate that the API shows on https.
@@ -36,7 +36,7 @@ func (i *identity) load() error {
 	if err != nil {
 		return fmt.Errorf("cannot read tls.certificate: %w", err)
 	}
-	key, err := i.secrets.Secret(runbook.SecretRef(i.config.Key))
+	key, err := i.secrets.Secret(schema.SecretRef(i.config.Key))
 	if err != nil {
 		return fmt.Errorf("cannot use tls.key: %w", err)
 	}

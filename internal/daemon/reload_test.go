@@ -18,8 +18,8 @@ import (
 	"ebbtide/internal/adapter/fake"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
 	"ebbtide/internal/runner"
+	"ebbtide/internal/schema"
 )
 
 func TestReload(t *testing.T) {
@@ -67,7 +67,7 @@ func TestASelectorThatDoesNotAnswer(t *testing.T) {
 	var mute atomic.Bool
 	mute.Store(true)
 	open := g.family.Open
-	g.family.Open = func(decl runbook.NodeDecl, conn adapter.Conn, others func(string) (adapter.Conn, error)) (adapter.Node, error) {
+	g.family.Open = func(decl schema.Node, conn adapter.Conn, others func(string) (adapter.Conn, error)) (adapter.Node, error) {
 		n, err := open(decl, conn, others)
 		if sel, ok := n.(adapter.Selector); ok && err == nil {
 			return flaky{n, sel, &mute}, nil

@@ -12,6 +12,7 @@ import (
 	"ebbtide/internal/nut"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // checkSupplies asks each server whether its UPS offers what the runbook wants of it, and whether it knows the user that a
@@ -42,7 +43,7 @@ func (d *Daemon) checkSupplies(ctx context.Context, s *site) {
 func (d *Daemon) servers(e *estate.Estate) []nut.Server {
 	type key struct {
 		address string
-		tls     runbook.TLS
+		tls     schema.TLS
 		secure  bool
 	}
 	var order []key

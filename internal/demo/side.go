@@ -73,7 +73,8 @@ func (s *side) start(ctx context.Context, crashAfter uint64) (_ *life, err error
 		return nil, err
 	}
 	l.resumed = past != nil
-	l.set, err = registry.Open(s.families, rb.Connections, rb.Nodes, s.secrets)
+	connections, nodes := rb.Declared()
+	l.set, err = registry.Open(s.families, connections, nodes, s.secrets)
 	if err != nil {
 		return nil, err
 	}

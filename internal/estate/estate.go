@@ -12,6 +12,7 @@ import (
 	"ebbtide/internal/nut"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Options say how an estate is opened.
@@ -28,7 +29,7 @@ type Options struct {
 // Estate is the opened estate of one runbook. Its methods may be called at the same time.
 type Estate struct {
 	Runbook *runbook.Runbook
-	schema  runbook.Schema
+	schema  schema.Types
 	secrets adapter.Secrets
 	set     *registry.Registry
 	here    string                  // Options.Firmware
@@ -50,7 +51,8 @@ func Open(rb *runbook.Runbook, o Options) (_ *Estate, err error) {
 			err = fmt.Errorf("cannot open the estate of runbook %q: %w", rb.Name, err)
 		}
 	}()
-	if e.set, err = registry.Open(o.Families, rb.Connections, rb.Nodes, o.Secrets); err != nil {
+	connections, nodes := rb.Declared()
+	if e.set, err = registry.Open(o.Families, connections, nodes, o.Secrets); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -63,7 +65,7 @@ func Open(rb *runbook.Runbook, o Options) (_ *Estate, err error) {
 		name := rb.Connections[i].Name
 		slots[name] = make(chan struct{}, e.set.Concurrency(name, perConnection))
 	}
-	e.set.Decorate(func(decl runbook.NodeDecl, n adapter.Node) adapter.Node {
+	e.set.Decorate(func(decl schema.Node, n adapter.Node) adapter.Node {
 		n = decorate.Clean(n)
 		if shared, ok := slots[decl.Via]; ok {
 			n = decorate.Limit(n, shared)

@@ -10,6 +10,7 @@ import (
 	"ebbtide/internal/nut"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Supply is what a supply says, and whether it can do what the runbook wants of it.
@@ -19,7 +20,7 @@ type Supply struct {
 	Is       Verdict        `json:"is"`
 	Status   string         `json:"status,omitempty"`   // in NUT's words
 	Reading  *power.Reading `json:"reading,omitempty"`  // nil: it could not be read
-	Cut      runbook.Cut    `json:"cut"`                // as the runbook wants it
+	Cut      schema.Cut     `json:"cut"`                // as the runbook wants it
 	Ways     []string       `json:"ways,omitempty"`     // in which it can be cut so, the one that comes first first
 	Commands []string       `json:"commands,omitempty"` // that it has for its output and its outlets
 	Delays   []nut.Delay    `json:"delays,omitempty"`

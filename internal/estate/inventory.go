@@ -10,6 +10,7 @@ import (
 	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Inventory is what selectors cover, by their node id.
@@ -87,7 +88,7 @@ func asMember(m *plan.Member) *plan.Member { return m }
 // Strays are what a connection lists as on and no node covers: nothing takes it down, and it keeps its host on.
 type Strays struct {
 	Connection string
-	VMs        []runbook.Running
+	VMs        []schema.Running
 	Err        error // the system could not be asked; nil: it could
 }
 
@@ -124,7 +125,7 @@ func (e *Estate) list(ctx context.Context, connections []string) []Strays {
 			lister, _ := e.set.Lister(connections[i])
 			running, err := ask(ctx, AskWithin, lister.Everything)
 			if err == nil {
-				running, err = believed(running, func(r *runbook.Running) *plan.Member { return &r.Member })
+				running, err = believed(running, func(r *schema.Running) *plan.Member { return &r.Member })
 			}
 			found[i].VMs, found[i].Err = running, printable.Error(err)
 		})
@@ -140,7 +141,7 @@ func (e *Estate) list(ctx context.Context, connections []string) []Strays {
 func (e *Estate) uncovered(c *runbook.Compiled, found []Strays) []Strays {
 	covered, told := c.Coverage(e.Runbook), map[string]bool{}
 	for i := range found {
-		found[i].VMs = slices.DeleteFunc(found[i].VMs, func(m runbook.Running) bool {
+		found[i].VMs = slices.DeleteFunc(found[i].VMs, func(m schema.Running) bool {
 			again := told[runbook.Known(found[i].Connection, m.ID)]
 			told[runbook.Known(found[i].Connection, m.ID)] = true
 			return again || covered.Node(found[i].Connection, m.Member) != ""
@@ -150,7 +151,7 @@ func (e *Estate) uncovered(c *runbook.Compiled, found []Strays) []Strays {
 }
 
 // markTwins marks those that share their name with another one.
-func markTwins(running []runbook.Running) {
+func markTwins(running []schema.Running) {
 	count := map[string]int{}
 	for i := range running {
 		count[running[i].Name]++

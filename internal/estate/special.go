@@ -12,6 +12,7 @@ import (
 	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Firmware is the UUID that the firmware of this machine has, "" if that can't be read: only root may.
@@ -27,10 +28,10 @@ func Firmware() string {
 // are reached through, and this machine. What can't be told is not remarked on. These are no strays, whatever covers them,
 // and are taken out of listed.
 func (s *surveyor) askForSpecial(ctx context.Context, listed []Strays) {
-	special := make([]map[string]func(*runbook.Running) []runbook.Remark, len(listed)) // by ID
+	special := make([]map[string]func(*schema.Running) []runbook.Remark, len(listed)) // by ID
 	var all sync.WaitGroup
 	for i := range listed {
-		special[i] = map[string]func(*runbook.Running) []runbook.Remark{}
+		special[i] = map[string]func(*schema.Running) []runbook.Remark{}
 		if listed[i].Err == nil {
 			all.Go(func() { s.recognise(ctx, listed[i].Connection, special[i]) })
 		}
@@ -52,37 +53,37 @@ func (s *surveyor) askForSpecial(ctx context.Context, listed []Strays) {
 	}
 	for i := range listed {
 		listed[i].VMs = slices.DeleteFunc(listed[i].VMs,
-			func(vm runbook.Running) bool { return told[runbook.Known(listed[i].Connection, vm.ID)] })
+			func(vm schema.Running) bool { return told[runbook.Known(listed[i].Connection, vm.ID)] })
 	}
 }
 
 // recognise asks one connection, and notes how what it recognises is judged.
-func (s *surveyor) recognise(ctx context.Context, connection string, special map[string]func(*runbook.Running) []runbook.Remark) {
+func (s *surveyor) recognise(ctx context.Context, connection string, special map[string]func(*schema.Running) []runbook.Remark) {
 	lister, _ := s.set.Lister(connection)
 	if system, can := lister.(adapter.SelfHosted); can {
 		own, err := ask(ctx, s.each, system.Own)
 		for _, id := range own {
 			if err == nil {
-				special[id] = func(vm *runbook.Running) []runbook.Remark { return s.judgeHouse(connection, vm) }
+				special[id] = func(vm *schema.Running) []runbook.Remark { return s.judgeHouse(connection, vm) }
 			}
 		}
 	}
 	if finder, can := lister.(adapter.Finder); can && s.here != "" {
 		id, err := ask(ctx, s.each, func(ctx context.Context) (string, error) { return finder.Find(ctx, s.here) })
 		if err == nil && id != "" {
-			special[id] = func(vm *runbook.Running) []runbook.Remark { return s.judgeHere(connection, vm) }
+			special[id] = func(vm *schema.Running) []runbook.Remark { return s.judgeHere(connection, vm) }
 		}
 	}
 }
 
 // judgeHouse says what is wrong with how a VM is treated that a system itself runs in.
-func (s *surveyor) judgeHouse(connection string, vm *runbook.Running) []runbook.Remark {
+func (s *surveyor) judgeHouse(connection string, vm *schema.Running) []runbook.Remark {
 	node := s.compiled.Coverage(s.Runbook).Node(connection, vm.Member)
 	return s.Runbook.Housing(connection, vm, node, s.compiled.Members[node].Selector)
 }
 
 // judgeHere says what becomes of a plan that takes down the machine that asks, or the host under it.
-func (s *surveyor) judgeHere(connection string, vm *runbook.Running) []runbook.Remark {
+func (s *surveyor) judgeHere(connection string, vm *schema.Running) []runbook.Remark {
 	const elsewhere = "run the daemon on a machine that is not a VM of anything it shuts down: see type: self"
 	node := s.compiled.Coverage(s.Runbook).Node(connection, vm.Member)
 	at, covered := s.compiled.Estate.Index(node)

@@ -22,12 +22,13 @@ import (
 	"ebbtide/internal/estate"
 	"ebbtide/internal/nut/nutsim"
 	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // passwords are those of the peers, by the variable that a runbook names.
 type passwords struct{}
 
-func (passwords) Secret(ref runbook.SecretRef) (string, error) {
+func (passwords) Secret(ref schema.SecretRef) (string, error) {
 	return map[string]string{"PVE": proxmoxtest.Secret, "WINDOWS": windowssim.Password, "VSPHERE": vspheresim.Password}[ref.Env], nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"ebbtide/internal/nut/nutsim"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // room is an estate in memory, with a UPS and BMCs that are asked over the network.
@@ -58,7 +59,7 @@ func newRoom(t *testing.T) *room {
 
 type secret struct{}
 
-func (secret) Secret(runbook.SecretRef) (string, error) { return redfishsim.Password, nil }
+func (secret) Secret(schema.SecretRef) (string, error) { return redfishsim.Password, nil }
 
 // ask surveys the room, for so long at most, and holds that nothing was commanded.
 func (r *room) ask(ctx context.Context, t *testing.T, within time.Duration,

@@ -18,6 +18,7 @@ import (
 	"ebbtide/internal/families"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // connections are what a runbook says of a connection of each type, with AT for host and port.
@@ -65,7 +66,7 @@ const hostKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGsNcuxSTTfcv1Us7GyfM3BBuXr
 // secret is what every reference to a secret gives.
 type secret struct{}
 
-func (secret) Secret(runbook.SecretRef) (string, error) { return "planted", nil }
+func (secret) Secret(schema.SecretRef) (string, error) { return "planted", nil }
 
 const (
 	askWithin = 250 * time.Millisecond
@@ -76,8 +77,8 @@ const (
 // from which nothing comes back and at one that refuses. No call outlasts its context, none claims anything of the node,
 // and once the connections are closed no goroutine is left.
 func TestDeadAddresses(t *testing.T) {
-	schema := families.Schema()
-	for _, c := range schema.Connections {
+	types := families.Schema()
+	for _, c := range types.Connections {
 		require.Contains(t, connections, c.Name, "write down what a connection of this type looks like")
 	}
 	addresses := map[string]string{
@@ -87,11 +88,11 @@ func TestDeadAddresses(t *testing.T) {
 	left := peertest.NoGoroutineLeft(t)
 	t.Run("all", func(t *testing.T) {
 		for way, address := range addresses {
-			for _, nt := range schema.Nodes {
+			for _, nt := range types.Nodes {
 				for _, via := range nt.Via {
 					t.Run(way+" "+nt.Name+" by "+via, func(t *testing.T) {
 						t.Parallel()
-						dead(t, schema, nt, via, address)
+						dead(t, types, nt, via, address)
 					})
 				}
 			}
@@ -100,9 +101,10 @@ func TestDeadAddresses(t *testing.T) {
 	left()
 }
 
-func dead(t *testing.T, schema runbook.Schema, nt runbook.NodeType, via, address string) {
-	rb := declared(t, schema, nt, via, address)
-	set, err := registry.Open(families.All(false), rb.Connections, rb.Nodes, secret{})
+func dead(t *testing.T, types schema.Types, nt schema.AnyNodeType, via, address string) {
+	rb := declared(t, types, nt, via, address)
+	connections, nodes := rb.Declared()
+	set, err := registry.Open(families.All(false), connections, nodes, secret{})
 	require.NoError(t, err)
 
 	n, ok := set.Node("thing")
@@ -130,12 +132,12 @@ func dead(t *testing.T, schema runbook.Schema, nt runbook.NodeType, via, address
 }
 
 // declared is a runbook with one node of a type, "thing".
-func declared(t *testing.T, schema runbook.Schema, nt runbook.NodeType, via, address string) *runbook.Runbook {
+func declared(t *testing.T, types schema.Types, nt schema.AnyNodeType, via, address string) *runbook.Runbook {
 	t.Helper()
 	text := strings.NewReplacer("AT", address, "SECRET", "{credential: x}", "HOSTKEY", hostKey).Replace(fmt.Sprintf(
 		"connections:\n  jump: {type: ssh, %s}\n  it: {type: %s, %s}\nnodes:\n  thing: {type: %s, via: it, fed_by: [ups], %s}\n",
 		connections["ssh"], via, connections[via], nt.Name, nodes[nt.Name]))
-	rb, problems := runbook.Load("dead.yaml", fmt.Appendf(nil, around, text), schema)
+	rb, problems := runbook.Load("dead.yaml", fmt.Appendf(nil, around, text), types)
 	require.False(t, problems.HasErrors(), "%s\n%s", problems.Text(), text)
 	return rb
 }

@@ -21,7 +21,7 @@ import (
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/vsphere"
 	"ebbtide/internal/nut"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // All lists the families. Unless armed, the machine that runs Ebbtide is never stopped.
@@ -35,4 +35,4 @@ func All(armed bool) []adapter.Family {
 }
 
 // Schema is the part of the runbook language that the families give.
-func Schema() runbook.Schema { return adapter.Schema(All(false)) }
+func Schema() schema.Types { return adapter.Schema(All(false)) }

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Cutting says how an output is cut.
 type Cutting struct {
-	Way runbook.Cut   // "": shutdown.return
+	Way schema.Cut    // "": shutdown.return
 	Off time.Duration // from the command to the cut: ups.delay.shutdown; 0: the UPS's own
 	On  time.Duration // from mains back to output on: ups.delay.start; 0: the UPS's own
 }
@@ -36,21 +36,21 @@ const (
 // cut and did not make it: some ignore shutdown.return while the mains are there. All of these give the output back, and
 // so they are none for a runbook that wants it to stay off.
 func (c Cutting) ways(offered []string) ([][]string, error) {
-	own := string(cmp.Or(c.Way, runbook.CutShutdownReturn))
+	own := string(cmp.Or(c.Way, schema.CutShutdownReturn))
 	if _, err := first(offered, own); err != nil {
 		return nil, err
 	}
-	delayed := []string{onDelayCommand, string(runbook.CutLoadOff)}
-	switch runbook.Cut(own) {
-	case runbook.CutStayOff:
+	delayed := []string{onDelayCommand, string(schema.CutLoadOff)}
+	switch schema.Cut(own) {
+	case schema.CutStayOff:
 		return [][]string{{own}}, nil
-	case runbook.CutLoadOff:
+	case schema.CutLoadOff:
 		if !slices.Contains(offered, onDelayCommand) {
 			return [][]string{{own}}, nil
 		}
-	case runbook.CutShutdownReturn, runbook.CutNone:
+	case schema.CutShutdownReturn, schema.CutNone:
 	}
-	all := [][]string{{string(runbook.CutShutdownReturn)}, {rebootCommand}, delayed}
+	all := [][]string{{string(schema.CutShutdownReturn)}, {rebootCommand}, delayed}
 	all = slices.DeleteFunc(all, func(way []string) bool {
 		return slices.ContainsFunc(way, func(cmd string) bool { return !slices.Contains(offered, cmd) })
 	})

@@ -12,7 +12,7 @@ import (
 	"ebbtide/internal/nut"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // bench is a UPS that obeys, behind the real upsd, and its output as a node.
@@ -38,13 +38,13 @@ func untilState(t *testing.T, node adapter.Node, want plan.State) plan.Observati
 // Each way to cut darkens the output after its delay; all but one of them give it back with the mains.
 func TestWaysToCut(t *testing.T) {
 	t.Parallel()
-	for way, c := range map[runbook.Cut]struct {
+	for way, c := range map[schema.Cut]struct {
 		sent    []string
 		returns bool
 	}{
-		runbook.CutShutdownReturn: {[]string{"INSTCMD shutdown.return"}, true},
-		runbook.CutLoadOff:        {[]string{"INSTCMD load.on.delay", "INSTCMD load.off.delay"}, true},
-		runbook.CutStayOff:        {[]string{"INSTCMD shutdown.stayoff"}, false},
+		schema.CutShutdownReturn: {[]string{"INSTCMD shutdown.return"}, true},
+		schema.CutLoadOff:        {[]string{"INSTCMD load.on.delay", "INSTCMD load.off.delay"}, true},
+		schema.CutStayOff:        {[]string{"INSTCMD shutdown.stayoff"}, false},
 	} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/power"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Wants are what is wanted of a UPS beyond its readings.
@@ -47,7 +47,7 @@ func Examine(ctx context.Context, o Options, ups string, w Wants) (offer Offer, 
 			return unsent(ctx, err)
 		}
 		offer.Commands = related(offered)
-		if w.Cutting.Way != runbook.CutNone {
+		if w.Cutting.Way != schema.CutNone {
 			if err := offer.examineCut(ctx, c, ups, w.Cutting, offered, vars); err != nil {
 				return unsent(ctx, err)
 			}
@@ -92,10 +92,10 @@ func (c Cutting) lacks(offered []string) []string {
 	}
 	lacks := func(command string) bool { return !slices.Contains(offered, command) }
 	switch {
-	case c.Way == runbook.CutLoadOff && lacks(onDelayCommand):
+	case c.Way == schema.CutLoadOff && lacks(onDelayCommand):
 		return []string{"its output stays off after its cut, because the UPS has no " + onDelayCommand +
 			": write cut: shutdown.return, if it has that"}
-	case c.Way == runbook.CutStayOff && lacks(startCommand):
+	case c.Way == schema.CutStayOff && lacks(startCommand):
 		return []string{"its output can be switched on again only by its button, because the UPS has no " + startCommand}
 	}
 	return nil

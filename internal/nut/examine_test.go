@@ -9,7 +9,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/nut/nuttest"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 func TestExamine(t *testing.T) {
@@ -26,7 +26,7 @@ func TestExamine(t *testing.T) {
 	upsd.Await("ups1", "ready", "1")
 	reader := nut.Options{Address: upsd.Addr}
 
-	all := runbook.CutShutdownReturn
+	all := schema.CutShutdownReturn
 	for what, c := range map[string]struct {
 		wants nut.Wants
 		lacks []string // a part of each
@@ -35,12 +35,12 @@ func TestExamine(t *testing.T) {
 			Cutting: nut.Cutting{Way: all, Off: time.Minute, On: 90 * time.Second},
 			Outlets: []string{"1"},
 		}},
-		"never cut": {wants: nut.Wants{Cutting: nut.Cutting{Way: runbook.CutNone, Off: time.Hour}}},
+		"never cut": {wants: nut.Wants{Cutting: nut.Cutting{Way: schema.CutNone, Off: time.Hour}}},
 		"no such command": {
-			wants: nut.Wants{Cutting: nut.Cutting{Way: runbook.CutStayOff}},
+			wants: nut.Wants{Cutting: nut.Cutting{Way: schema.CutStayOff}},
 			lacks: []string{"shutdown.stayoff (it has load.off.delay"},
 		},
-		"no way back": {wants: nut.Wants{Cutting: nut.Cutting{Way: runbook.CutLoadOff}}, lacks: []string{"no load.on.delay"}},
+		"no way back": {wants: nut.Wants{Cutting: nut.Cutting{Way: schema.CutLoadOff}}, lacks: []string{"no load.on.delay"}},
 		"no such delay": {
 			wants: nut.Wants{Cutting: nut.Cutting{Way: all, Off: 45 * time.Second, On: time.Hour}},
 			lacks: []string{

@@ -10,16 +10,17 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // ConnSpec are the keys of a connection of type "nut": a UPS at its server, for what is told to others than the UPS.
 type ConnSpec struct {
-	NUT      string            `yaml:"nut" check:"required" json:"nut"` // ups@host:port
-	Username string            `yaml:"username" check:"required" json:"username"`
-	Password runbook.SecretRef `yaml:"password" check:"required" json:"password,omitzero"`
-	TLS      *runbook.TLS      `yaml:"tls" json:"tls,omitempty"` // nil: plain text
+	NUT      string           `yaml:"nut" check:"required" json:"nut"` // ups@host:port
+	Username string           `yaml:"username" check:"required" json:"username"`
+	Password schema.SecretRef `yaml:"password" check:"required" json:"password,omitzero"`
+	TLS      *schema.TLS      `yaml:"tls" json:"tls,omitempty"` // nil: plain text
 }
 
 // SecondariesSpec are the keys of a node of type "nut.secondaries".
@@ -38,32 +39,27 @@ const DefaultSettle = time.Minute
 // under supplies.
 func Family() adapter.Family {
 	return adapter.Family{
-		Connections: []runbook.ConnectionType{{
-			Name:  "nut",
-			Doc:   "a UPS at its NUT server, as a user who may set the forced-shutdown flag",
-			Spec:  func() any { return new(ConnSpec) },
-			Check: func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
-			Endpoint: func(spec any) runbook.Endpoint {
-				s := spec.(*ConnSpec)
-				return runbook.Endpoint{Address: s.NUT, User: s.Username}
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnSpec]{
+			Name:     "nut",
+			Doc:      "a UPS at its NUT server, as a user who may set the forced-shutdown flag",
+			Check:    checkConn,
+			Endpoint: func(s *ConnSpec) manual.Endpoint { return manual.Endpoint{Address: s.NUT, User: s.Username} },
+		}.Any()},
+		Nodes: []schema.AnyNodeType{schema.NodeType[SecondariesSpec]{
+			Traits: schema.Traits{
+				Name: "nut.secondaries",
+				Doc:  "the machines whose upsmon is a secondary of a UPS: told to go down by the forced-shutdown flag",
+				Kind: plan.Other,
+				Via:  []string{"nut"},
+				Can:  plan.VerbSet(plan.Stop),
+				Times: map[plan.Verb]plan.Times{
+					plan.Stop:  {Nominal: 2 * time.Minute, Within: 6 * time.Minute},
+					plan.Start: {Nominal: 3 * time.Minute, Within: 15 * time.Minute},
+				},
 			},
-		}},
-		Nodes: []runbook.NodeType{{
-			Name: "nut.secondaries",
-			Doc:  "the machines whose upsmon is a secondary of a UPS: told to go down by the forced-shutdown flag",
-			Kind: plan.Other,
-			Via:  []string{"nut"},
-			Spec: func() any { return new(SecondariesSpec) },
-			Verbs: func(any) plan.Verbs {
-				return plan.VerbSet(plan.Stop)
-			},
-			Times: map[plan.Verb]plan.Times{
-				plan.Stop:  {Nominal: 2 * time.Minute, Within: 6 * time.Minute},
-				plan.Start: {Nominal: 3 * time.Minute, Within: 15 * time.Minute},
-			},
-			Check:  func(spec any) []error { return checkSecondaries(spec.(*SecondariesSpec)) },
+			Check:  checkSecondaries,
 			ByHand: secondariesByHand,
-		}},
+		}.Any()},
 		Connect: connect,
 		Open:    openSecondaries,
 	}
@@ -71,7 +67,7 @@ func Family() adapter.Family {
 
 func checkConn(s *ConnSpec) []error {
 	if _, _, err := ParseTarget(s.NUT); err != nil {
-		return []error{&runbook.KeyError{Key: "nut", Err: err}}
+		return []error{&schema.KeyError{Key: "nut", Err: err}}
 	}
 	return nil
 }
@@ -80,7 +76,7 @@ func checkSecondaries(s *SecondariesSpec) []error {
 	if s.ClearedBy == "cut" || s.ClearedBy == "restart" {
 		return nil
 	}
-	return []error{&runbook.KeyError{Key: "fsd_cleared_by", Err: errors.New(
+	return []error{&schema.KeyError{Key: "fsd_cleared_by", Err: errors.New(
 		`upsd keeps the forced-shutdown flag until it is restarted, and any machine that logs in meanwhile shuts down again: write cut if its machine loses its power with the supply, restart if something else restarts upsd before the power is back`)}}
 }
 
@@ -92,7 +88,7 @@ type conn struct {
 
 func (c *conn) Close() error { c.closed.Store(true); return nil }
 
-func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+func connect(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 	s := d.Spec.(*ConnSpec)
 	ups, address, err := ParseTarget(s.NUT)
 	if err != nil {
@@ -105,7 +101,7 @@ func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, e
 	return &conn{unit: unit{options: o, ups: ups}}, nil
 }
 
-func openSecondaries(d runbook.NodeDecl, c adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+func openSecondaries(d schema.Node, c adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 	at, ok := c.(*conn)
 	if !ok {
 		return nil, fmt.Errorf("connection %q is not a UPS at a NUT server", d.Via)
@@ -118,7 +114,7 @@ func openSecondaries(d runbook.NodeDecl, c adapter.Conn, _ func(string) (adapter
 }
 
 // Trust makes of what a runbook says of TLS how a server is trusted; nil for nil.
-func Trust(t *runbook.TLS) (*tls.Config, error) {
+func Trust(t *schema.TLS) (*tls.Config, error) {
 	if t == nil {
 		return nil, nil
 	}
@@ -137,30 +133,30 @@ func Trust(t *runbook.TLS) (*tls.Config, error) {
 	return config, nil
 }
 
-func secondariesByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
+func secondariesByHand(d *schema.Node, _ *SecondariesSpec, places func(string) manual.Endpoint) manual.Procedure {
 	at := places(d.Via)
 	ups, server, err := ParseTarget(at.Address)
 	if err != nil {
 		ups, server = at.Address, "its NUT server"
 	}
-	clients := runbook.Instruction{Say: "No machine but the server itself is logged in:", Type: "upsc -c " + runbook.Quote(at.Address)}
+	clients := manual.Instruction{Say: "No machine but the server itself is logged in:", Type: "upsc -c " + schema.Quote(at.Address)}
 	back := "Restart upsd on its server before their power returns, or they shut down again:"
-	return runbook.ManualProcedure{
-		Do: map[plan.Verb][]runbook.Instruction{
+	return manual.Procedure{
+		Do: map[plan.Verb][]manual.Instruction{
 			plan.Stop: {
 				{Say: fmt.Sprintf("Shut down each machine that this lists, from its own console; or all at once, on the server (%s), "+
-					"where the primary upsmon then powers that server off as well:", server), Type: "upsc -c " + runbook.Quote(at.Address)},
+					"where the primary upsmon then powers that server off as well:", server), Type: "upsc -c " + schema.Quote(at.Address)},
 				{Say: "All at once:", Type: "upsmon -c fsd"},
 			},
 			plan.Start: {
 				{Say: back, Type: "systemctl restart nut-server"},
 				{
 					Say:  "They start when their power returns. The flag is gone when this no longer says FSD:",
-					Type: "upsc " + runbook.Quote(ups+"@"+server) + " ups.status",
+					Type: "upsc " + schema.Quote(ups+"@"+server) + " ups.status",
 				},
 			},
 		},
-		Off: []runbook.Instruction{clients},
-		On:  []runbook.Instruction{{Say: "Each is logged in again:", Type: "upsc -c " + runbook.Quote(at.Address)}},
+		Off: []manual.Instruction{clients},
+		On:  []manual.Instruction{{Say: "Each is logged in again:", Type: "upsc -c " + schema.Quote(at.Address)}},
 	}
 }

@@ -4,31 +4,32 @@ import (
 	"fmt"
 	"time"
 
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
-// OutletByHand tells how a person switches an outlet of a supply.
-func OutletByHand(o runbook.Outlet) runbook.ManualProcedure {
-	user := o.Supply.Username
+// OutletByHand tells how a person switches an outlet of a supply, which NUT knows by this name ("2").
+func OutletByHand(s *schema.Supply, outlet string) manual.Procedure {
+	user := s.Username
 	if user == "" {
 		user = "USER"
 	}
-	ups := runbook.Quote(o.Supply.NUT())
-	do := func(on string) []runbook.Instruction {
-		return []runbook.Instruction{
+	ups := schema.Quote(s.NUT())
+	do := func(on string) []manual.Instruction {
+		return []manual.Instruction{
 			{
-				Say:  "On a machine with NUT's client (it asks for the password of the NUT user" + kept(o.Supply.Password) + "):",
-				Type: fmt.Sprintf("upscmd -u %s %s outlet.%s.load.%s", runbook.Quote(user), ups, o.Name, on),
+				Say:  "On a machine with NUT's client (it asks for the password of the NUT user" + kept(s.Password) + "):",
+				Type: fmt.Sprintf("upscmd -u %s %s outlet.%s.load.%s", schema.Quote(user), ups, outlet, on),
 			},
 		}
 	}
-	look := []runbook.Instruction{{Say: "What the UPS says of it:", Type: fmt.Sprintf("upsc %s outlet.%s.status", ups, o.Name)}}
-	return runbook.ManualProcedure{Do: map[plan.Verb][]runbook.Instruction{plan.Stop: do("off"), plan.Start: do("on")}, Off: look, On: look}
+	look := []manual.Instruction{{Say: "What the UPS says of it:", Type: fmt.Sprintf("upsc %s outlet.%s.status", ups, outlet)}}
+	return manual.Procedure{Do: map[plan.Verb][]manual.Instruction{plan.Stop: do("off"), plan.Start: do("on")}, Off: look, On: look}
 }
 
 // kept says where the password is.
-func kept(password runbook.SecretRef) string {
+func kept(password schema.SecretRef) string {
 	if password.IsZero() {
 		return ""
 	}
@@ -36,59 +37,59 @@ func kept(password runbook.SecretRef) string {
 }
 
 // ByHand tells how a person cuts and returns the output of a supply.
-func ByHand(s *runbook.SupplyDecl) runbook.ManualProcedure {
+func ByHand(s *schema.Supply) manual.Procedure {
 	user := s.Username
 	if user == "" {
 		user = "USER"
 	}
-	as := "-u " + runbook.Quote(user) + " "
-	ups := runbook.Quote(s.NUT())
-	var cut []runbook.Instruction
+	as := "-u " + schema.Quote(user) + " "
+	ups := schema.Quote(s.NUT())
+	var cut []manual.Instruction
 	ask := "On a machine with NUT's client (it asks for the password of the NUT user" + kept(s.Password) +
 		"; a backslash goes before each blank, quote, # and backslash in it):"
 	if s.OffDelay > 0 {
-		cut = append(cut, runbook.Instruction{
+		cut = append(cut, manual.Instruction{
 			Say:  ask,
 			Type: fmt.Sprintf("upsrw -s %s=%d %s%s", varDelay, int(s.OffDelay/time.Second), as, ups),
 		})
 		ask = "Then:"
 	}
 	if s.OnDelay > 0 {
-		cut = append(cut, runbook.Instruction{
+		cut = append(cut, manual.Instruction{
 			Say:  ask,
 			Type: fmt.Sprintf("upsrw -s %s=%d %s%s", varStartDelay, int(s.OnDelay/time.Second), as, ups),
 		})
 		ask = "Then:"
 	}
 	way := s.Cut
-	if way == "" || way == runbook.CutNone {
-		way = runbook.CutShutdownReturn
+	if way == "" || way == schema.CutNone {
+		way = schema.CutShutdownReturn
 	}
-	if way == runbook.CutLoadOff {
-		cut = append(cut, runbook.Instruction{Say: ask, Type: "upscmd " + as + ups + " " + onDelayCommand})
+	if way == schema.CutLoadOff {
+		cut = append(cut, manual.Instruction{Say: ask, Type: "upscmd " + as + ups + " " + onDelayCommand})
 		ask = "Then:"
 	}
 	cut = append(cut,
-		runbook.Instruction{Say: ask, Type: "upscmd " + as + ups + " " + string(way)},
-		runbook.Instruction{Say: "Or hold the off button on its front until it beeps. Then nothing comes back by itself with the mains: " +
+		manual.Instruction{Say: ask, Type: "upscmd " + as + ups + " " + string(way)},
+		manual.Instruction{Say: "Or hold the off button on its front until it beeps. Then nothing comes back by itself with the mains: " +
 			"it must be switched on by hand."},
 	)
 	back := "It returns by itself with mains power if it was cut with return. Otherwise press its on button, or:"
-	if way == runbook.CutStayOff {
+	if way == schema.CutStayOff {
 		back = "It stays off until someone switches it on once mains power is back: press its on button, or:"
 	}
-	status := runbook.Instruction{
+	status := manual.Instruction{
 		Say:  "Everything that it feeds is off. What the UPS says (OFF in its status):",
 		Type: "upsc " + ups + " ups.status",
 	}
-	return runbook.ManualProcedure{
-		Do: map[plan.Verb][]runbook.Instruction{
+	return manual.Procedure{
+		Do: map[plan.Verb][]manual.Instruction{
 			plan.Cut: cut,
 			plan.Start: {
 				{Say: back, Type: "upscmd " + as + ups + " " + startCommand},
 			},
 		},
-		Off: []runbook.Instruction{status},
-		On:  []runbook.Instruction{{Say: "What it feeds has power, and this says OL, and not OFF:", Type: "upsc " + ups + " ups.status"}},
+		Off: []manual.Instruction{status},
+		On:  []manual.Instruction{{Say: "What it feeds has power, and this says OL, and not OFF:", Type: "upsc " + ups + " ups.status"}},
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 func TestByHandACutIsOrderedWithItsDelaysAndItsReturn(t *testing.T) {
-	s := &runbook.SupplyDecl{
+	s := &schema.Supply{
 		ID: "a", UPS: "liebert-a", Address: "10.0.0.2:3493", Username: "ebbtide",
-		Password: runbook.SecretRef{Credential: "upsd"}, OffDelay: 90 * time.Second,
+		Password: schema.SecretRef{Credential: "upsd"}, OffDelay: 90 * time.Second,
 	}
 	var typed []string
 	for _, in := range ByHand(s).Do[plan.Cut] {

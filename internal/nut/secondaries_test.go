@@ -12,25 +12,25 @@ import (
 	"ebbtide/internal/nut"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // vault gives every secret the same value.
 type vault string
 
-func (v vault) Secret(runbook.SecretRef) (string, error) { return string(v), nil }
+func (v vault) Secret(schema.SecretRef) (string, error) { return string(v), nil }
 
 const settles = 200 * time.Millisecond
 
 func openSecondaries(t *testing.T, address, user, password string) (adapter.Node, adapter.Conn) {
 	t.Helper()
 	family := nut.Family()
-	conn, err := family.Connect(runbook.ConnectionDecl{
+	conn, err := family.Connect(schema.Connection{
 		Name: "upsd", Type: "nut",
 		Spec: &nut.ConnSpec{NUT: "ups1@" + address, Username: user},
 	}, vault(password))
 	require.NoError(t, err)
-	node, err := family.Open(runbook.NodeDecl{ID: "secondaries", Via: "upsd", Spec: &nut.SecondariesSpec{Settle: settles}}, conn, nil)
+	node, err := family.Open(schema.Node{ID: "secondaries", Via: "upsd", Spec: &nut.SecondariesSpec{Settle: settles}}, conn, nil)
 	require.NoError(t, err)
 	return node, conn
 }

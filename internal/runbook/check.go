@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/plan"
+	"ebbtide/internal/schema"
 )
 
 // Check finds what is in the language but makes no sense: names that nothing has, rings, orders that can't be kept,
@@ -38,8 +39,8 @@ func (rb *Runbook) follows(p Problem) bool {
 type checker struct {
 	*reporter
 	rb       *Runbook
-	types    []*NodeType // per node; nil: unknown, which is reported already
-	traits   []plan.Node // per node with a type
+	types    []*schema.AnyNodeType // per node; nil: unknown, which is reported already
+	traits   []plan.Node           // per node with a type
 	node     map[string]int
 	supply   map[string]int
 	conn     map[string]int
@@ -66,7 +67,7 @@ type edge struct {
 func newChecker(rb *Runbook) *checker {
 	c := &checker{
 		reporter: &reporter{file: rb.reporter.file, lines: rb.reporter.lines, masks: rb.reporter.masks}, rb: rb,
-		types: make([]*NodeType, len(rb.Nodes)), traits: make([]plan.Node, len(rb.Nodes)),
+		types: make([]*schema.AnyNodeType, len(rb.Nodes)), traits: make([]plan.Node, len(rb.Nodes)),
 		node: make(map[string]int, len(rb.Nodes)), supply: map[string]int{}, conn: map[string]int{},
 		vertices: make([]vertex, len(rb.Nodes)), selector: map[string]int{}, labelled: map[string][]int{},
 	}
@@ -76,7 +77,7 @@ func newChecker(rb *Runbook) *checker {
 	for i := range rb.Connections {
 		c.conn[rb.Connections[i].Name] = i
 	}
-	byName := map[string]*NodeType{}
+	byName := map[string]*schema.AnyNodeType{}
 	for i := range rb.schema.Nodes {
 		byName[rb.schema.Nodes[i].Name] = &rb.schema.Nodes[i]
 	}

@@ -87,7 +87,7 @@ func (c *checker) loads() {
 func (c *checker) goesForOthers() {
 	for i := range c.rb.Nodes {
 		n, tr := &c.rb.Nodes[i], &c.traits[i]
-		if c.order == nil || !tr.Can.Has(plan.Stop) || !n.Wake.onlyPower() || len(n.FedBy) == 0 {
+		if c.order == nil || !tr.Can.Has(plan.Stop) || !n.Wake.OnlyPower() || len(n.FedBy) == 0 {
 			continue
 		}
 		seen := map[int]bool{i: true}

@@ -11,6 +11,7 @@ import (
 	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/schema"
 )
 
 func (c *checker) supplies() {
@@ -35,10 +36,10 @@ func (c *checker) supplies() {
 			say(Error, []string{"username"}, "add password: {credential: …}", "a username needs a password")
 		case s.Username == "" && password:
 			say(Error, []string{"password"}, "add username: …, as upsd.users has it", "a password needs a username")
-		case s.Username == "" && s.Cut != CutNone && s.UPS != "":
+		case s.Username == "" && s.Cut != schema.CutNone && s.UPS != "":
 			say(Warning, nil, fmt.Sprintf("add username and password of an upsd user with instcmds = %s, or cut: none", s.Cut),
 				"the output of %s can't be cut: upsd accepts commands only from its users", s.ID)
-		case s.Cut == CutStayOff:
+		case s.Cut == schema.CutStayOff:
 			say(Warning, []string{"cut"}, "write shutdown.return unless someone is to check before anything starts",
 				"nothing comes back on %s until someone switches it on", s.ID)
 		}
@@ -132,18 +133,18 @@ func (c *checker) wake(i int) {
 			c.nodeError(i, key("broadcast"), "write it like 10.0.0.255:9", "%q is not host:port", w.Broadcast)
 		}
 	}
-	for _, way := range w.ways() {
-		at, ok := c.conn[way.connection]
+	for _, way := range w.Ways() {
+		at, ok := c.conn[way.Connection]
 		if !ok {
-			c.nodeError(i, key(way.key), c.guess(way.connection, c.conn, "connections"), "there is no connection %q", way.connection)
-		} else if is := c.rb.Connections[at].Type; is != "" && is != way.connType {
-			c.nodeError(i, key(way.key), c.viaHint([]string{way.connType}), "%s needs a connection of type %s; %s is of type %s", way.key,
-				way.connType, way.connection, is)
+			c.nodeError(i, key(way.Key), c.guess(way.Connection, c.conn, "connections"), "there is no connection %q", way.Connection)
+		} else if is := c.rb.Connections[at].Type; is != "" && is != way.Type {
+			c.nodeError(i, key(way.Key), c.viaHint([]string{way.Type}), "%s needs a connection of type %s; %s is of type %s", way.Key,
+				way.Type, way.Connection, is)
 		}
 	}
 	if err := w.Check(); err != nil {
 		hint := ""
-		if errors.Is(err, errManyWays) {
+		if errors.Is(err, schema.ErrManyWays) {
 			hint = "keep the most reliable: a BMC rather than a PDU, a PDU rather than Wake-on-LAN"
 		}
 		c.nodeError(i, []string{"up", "wake"}, hint, "%v", err)
@@ -211,7 +212,7 @@ func (c *checker) throughItself(i int) {
 		return
 	}
 	for _, h := range n.Healthy {
-		if u, err := url.Parse(h.HTTP); h.TCP != "" && hostOf(h.TCP) == at || h.HTTP != "" && err == nil && u.Hostname() == at {
+		if u, err := url.Parse(h.HTTP); h.TCP != "" && schema.HostOf(h.TCP) == at || h.HTTP != "" && err == nil && u.Hostname() == at {
 			c.nodeWarning(i, []string{"via"}, "write via: with the connection of its host",
 				"%s seems to be what %s connects to: when it stops, nothing can prove that it is off or start it", n.ID, n.Via)
 			return
@@ -296,7 +297,7 @@ func (c *checker) wakesByPower(i int) {
 			"a %s that was stopped starts only when its power goes away and comes back", t.Name)
 	}
 	for _, id := range n.FedBy {
-		if at, ok := c.supply[id]; ok && n.Wake.Power && c.rb.Supplies[at].Cut == CutNone {
+		if at, ok := c.supply[id]; ok && n.Wake.Power && c.rb.Supplies[at].Cut == schema.CutNone {
 			c.nodeWarning(i, []string{"up", "wake"}, "write wake: {pdu: …, outlet: N}, or let "+id+" be cut",
 				"a %s that was stopped starts only when its power goes away and comes back, and %s is never cut", t.Name, id)
 		}
@@ -306,7 +307,7 @@ func (c *checker) wakesByPower(i int) {
 // byPower warns of what only the return of its power starts, where that may never have gone away.
 func (c *checker) byPower(i int) {
 	n, tr := &c.rb.Nodes[i], &c.traits[i]
-	if !n.Wake.onlyPower() || c.types[i].OnlyPower || !tr.Can.Has(plan.Stop) && tr.Kind != plan.Self {
+	if !n.Wake.OnlyPower() || c.types[i].OnlyPower || !tr.Can.Has(plan.Stop) && tr.Kind != plan.Self {
 		return
 	}
 	where := []string{"up", "wake"}
@@ -316,7 +317,7 @@ func (c *checker) byPower(i int) {
 			fed = append(fed, &c.rb.Supplies[at])
 		}
 	}
-	if at := slices.IndexFunc(fed, func(s *SupplyDecl) bool { return s.Cut == CutNone }); at >= 0 {
+	if at := slices.IndexFunc(fed, func(s *SupplyDecl) bool { return s.Cut == schema.CutNone }); at >= 0 {
 		c.nodeWarning(i, where, "let "+fed[at].ID+" be cut, or give it another wake",
 			"nothing starts %s again if mains power returns before the battery of %s is empty, because it is never cut", n.ID, fed[at].ID)
 		return

@@ -3,6 +3,8 @@ package runbook
 import (
 	"testing"
 
+	"ebbtide/internal/schema"
+
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 )
@@ -10,17 +12,17 @@ import (
 func TestCommandIsAListOrALine(t *testing.T) {
 	for _, tt := range []struct {
 		in   string
-		want Command
+		want schema.Command
 		err  string
 	}{
-		{in: `[systemctl, poweroff]`, want: Command{Argv: []string{"systemctl", "poweroff"}}},
-		{in: `"sync && poweroff"`, want: Command{Line: "sync && poweroff"}},
+		{in: `[systemctl, poweroff]`, want: schema.Command{Argv: []string{"systemctl", "poweroff"}}},
+		{in: `"sync && poweroff"`, want: schema.Command{Line: "sync && poweroff"}},
 		{in: `[]`, err: "empty"},
 		{in: `[""]`, err: "empty"},
 		{in: `" "`, err: "empty"},
 		{in: `{a: b}`, err: "a list of a program and its arguments"},
 	} {
-		var got struct{ Stop Command }
+		var got struct{ Stop schema.Command }
 		err := yaml.Unmarshal([]byte("stop: "+tt.in), &got)
 		if tt.err != "" {
 			require.ErrorContains(t, err, tt.err, tt.in)
@@ -30,5 +32,5 @@ func TestCommandIsAListOrALine(t *testing.T) {
 		require.Equal(t, tt.want, got.Stop)
 		require.False(t, got.Stop.IsZero())
 	}
-	require.True(t, Command{}.IsZero())
+	require.True(t, schema.Command{}.IsZero())
 }

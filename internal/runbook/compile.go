@@ -7,6 +7,7 @@ import (
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/schema"
 )
 
 // Compiled is what the engine works by.
@@ -46,12 +47,12 @@ type Member struct {
 // disks. These are facts. Where they close a ring, as of a host that needs a DNS server which has moved onto it, the
 // declared need that leads to the VM is left out, with a warning: the estate must go down all the same, and no host
 // under a running VM.
-func Compile(rb *Runbook, schema Schema, inventory map[string][]plan.Member) (*Compiled, error) {
+func Compile(rb *Runbook, types schema.Types, inventory map[string][]plan.Member) (*Compiled, error) {
 	if rb.parsed.HasErrors() {
 		return nil, fmt.Errorf("cannot compile runbook %q: it has mistakes; run ebbtide check", rb.Name)
 	}
 	c := &compiler{
-		rb: rb, schema: &schema, inventory: inventory, byID: make(map[string]int, len(rb.Nodes)),
+		rb: rb, schema: &types, inventory: inventory, byID: make(map[string]int, len(rb.Nodes)),
 		expanded: make([]expansion, len(rb.Nodes)), nodes: make([]plan.Node, len(rb.Nodes)),
 		out:      &Compiled{Members: map[string]Member{}},
 		warnings: &reporter{file: rb.reporter.file, lines: rb.reporter.lines, masks: rb.reporter.masks},
@@ -73,7 +74,7 @@ func Compile(rb *Runbook, schema Schema, inventory map[string][]plan.Member) (*C
 		s := &rb.Supplies[i]
 		c.out.Supplies = append(c.out.Supplies, power.Supply{
 			ID: s.ID, Curve: s.Curve, Watts: s.Watts, Recharge: s.Recharge,
-			OffDelay: s.OffDelay, OnDelay: s.OnDelay, StaysOff: s.Cut == CutStayOff,
+			OffDelay: s.OffDelay, OnDelay: s.OnDelay, StaysOff: s.Cut == schema.CutStayOff,
 		})
 	}
 	return c.out, nil
@@ -81,7 +82,7 @@ func Compile(rb *Runbook, schema Schema, inventory map[string][]plan.Member) (*C
 
 type compiler struct {
 	rb        *Runbook
-	schema    *Schema
+	schema    *schema.Types
 	inventory map[string][]plan.Member
 	out       *Compiled
 	warnings  *reporter
@@ -89,7 +90,7 @@ type compiler struct {
 	byID     map[string]int
 	nodes    []plan.Node // per declaration: the node, or that of each member
 	selects  []bool      // per declaration
-	anything []bool      // per declaration: see NodeType.Anything
+	anything []bool      // per declaration: see schema.Traits.Anything
 	expanded []expansion // per declaration
 	labelled map[string][]int
 	users    map[string]int // how many edges lead to a reference of depends_on
@@ -113,7 +114,7 @@ type expansion struct {
 
 // templates makes the node of each declaration.
 func (c *compiler) templates() error {
-	types := map[string]*NodeType{}
+	types := map[string]*schema.AnyNodeType{}
 	for i := range c.schema.Nodes {
 		types[c.schema.Nodes[i].Name] = &c.schema.Nodes[i]
 	}

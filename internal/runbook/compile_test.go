@@ -12,6 +12,7 @@ import (
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
@@ -178,8 +179,8 @@ func TestCompilePolicy(t *testing.T) {
 	require.Equal(t, 105*time.Minute, c.Supplies[0].Curve[0].Time)
 
 	require.Equal(t, "liebert-b@[::1]:3493", rb.Supplies[1].NUT())
-	require.Equal(t, &runbook.TLS{CAFile: "/etc/ssl/upsd.pem", ServerName: "nut.lab"}, rb.Supplies[1].TLS)
-	require.Equal(t, runbook.SecretRef{File: "/etc/ebbtide/upsd"}, rb.Supplies[1].Password)
+	require.Equal(t, &schema.TLS{CAFile: "/etc/ssl/upsd.pem", ServerName: "nut.lab"}, rb.Supplies[1].TLS)
+	require.Equal(t, schema.SecretRef{File: "/etc/ebbtide/upsd"}, rb.Supplies[1].Password)
 	require.Equal(t, 60*time.Second, rb.Supplies[1].OffDelay)
 	require.Equal(t, "Stands under the stairs.\n", rb.Supplies[1].Notes)
 

@@ -10,18 +10,19 @@ import (
 	"strings"
 
 	"ebbtide/internal/plan"
+	"ebbtide/internal/schema"
 )
 
 // plainWord is what stands in YAML without quotes and is text all the same.
 var plainWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 
 // Covering writes the node that would cover a VM that a connection lists, as a line below nodes; "" if no type would.
-func (rb *Runbook) Covering(connection string, m *Running) string {
+func (rb *Runbook) Covering(connection string, m *schema.Running) string {
 	at := slices.IndexFunc(rb.Connections, func(d ConnectionDecl) bool { return d.Name == connection })
 	if at < 0 {
 		return ""
 	}
-	kind := slices.IndexFunc(rb.schema.Nodes, func(t NodeType) bool {
+	kind := slices.IndexFunc(rb.schema.Nodes, func(t schema.AnyNodeType) bool {
 		return t.Kind == plan.VM && !t.Selects && slices.Contains(t.Via, rb.Connections[at].Type)
 	})
 	if kind < 0 {
@@ -36,7 +37,7 @@ func (rb *Runbook) Covering(connection string, m *Running) string {
 		id = fmt.Sprintf("%s-%d", base, n)
 	}
 	line := fmt.Sprintf("%s: {type: %s, via: %s", inYAML(id), typ.Name, inYAML(connection))
-	switch key := rb.schema.idKey(typ.Name); {
+	switch key := rb.schema.IDKey(typ.Name); {
 	case m.Twin || m.Name == "" || strings.Contains(m.Name, "/"): // as a name, the last would be read as a path
 		line += fmt.Sprintf(", %s: %s", key, idInYAML(typ, key, m.ID))
 	case id != m.Name:
@@ -55,7 +56,7 @@ func (rb *Runbook) Covering(connection string, m *Running) string {
 }
 
 // needs tells what a VM would have to depend on: its host, and what stands between it and its host.
-func (rb *Runbook) needs(connection string, m *Running) []string {
+func (rb *Runbook) needs(connection string, m *schema.Running) []string {
 	host := rb.HostCalled(m.Host)
 	if m.Host == "" {
 		host = rb.behind(connection)
@@ -160,7 +161,7 @@ func (rb *Runbook) behind(connection string) string {
 }
 
 // idInYAML writes the ID of a VM as the specs of a type have it: as text, or as a number.
-func idInYAML(t *NodeType, key, id string) string {
+func idInYAML(t *schema.AnyNodeType, key, id string) string {
 	if field, ok := specField(t.Spec(), key); ok && field.Kind() != reflect.String {
 		return id
 	}

@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // TestWhatWouldCoverAVM: what is written for it can be put below nodes, and then the VM is covered.
@@ -25,7 +26,7 @@ func TestWhatWouldCoverAVM(t *testing.T) {
 		"a/b":     `a-b: {type: vsphere.vm, via: vc, uuid: "9", depends_on: [esx01]}`,
 	} {
 		vm := plan.Member{ID: "9", Name: name, Host: "ESX01"}
-		line := rb.Covering("vc", &runbook.Running{Member: vm})
+		line := rb.Covering("vc", &schema.Running{Member: vm})
 		require.Equal(t, want, line)
 		covered, problems := runbook.Load("covered.yaml",
 			[]byte(strings.Replace(servedBook, "\npolicy:", "\n  "+line+"\npolicy:", 1)), testSchema())
@@ -35,14 +36,14 @@ func TestWhatWouldCoverAVM(t *testing.T) {
 		require.NotEmpty(t, c.Coverage(covered).Node("vc", vm), line)
 	}
 	require.Equal(t, `web: {type: vsphere.vm, via: vc}`,
-		rb.Covering("vc", &runbook.Running{Member: plan.Member{Name: "web", Host: "esx09"}}), "a host that is not declared is no node")
-	require.Equal(t, `web: {type: vsphere.vm, via: vc}`, rb.Covering("vc", &runbook.Running{Member: plan.Member{Name: "web"}}))
+		rb.Covering("vc", &schema.Running{Member: plan.Member{Name: "web", Host: "esx09"}}), "a host that is not declared is no node")
+	require.Equal(t, `web: {type: vsphere.vm, via: vc}`, rb.Covering("vc", &schema.Running{Member: plan.Member{Name: "web"}}))
 	all, _ := runbook.Load("served.yaml", []byte(strings.Replace(servedBook, "select: {folder: Apps}",
 		"select: {folder: Apps}, depends_on: [sql01, esx01]", 1)), testSchema())
 	require.Equal(t, `web: {type: vsphere.vm, via: vc, depends_on: [esx01]}`,
-		all.Covering("vc", &runbook.Running{Member: plan.Member{Name: "web"}}), "what all the others depend on")
-	require.Empty(t, rb.Covering("filer", &runbook.Running{Member: plan.Member{Name: "web"}}), "nothing covers VMs over SSH")
-	require.Empty(t, rb.Covering("nowhere", &runbook.Running{Member: plan.Member{Name: "web"}}))
+		all.Covering("vc", &schema.Running{Member: plan.Member{Name: "web"}}), "what all the others depend on")
+	require.Empty(t, rb.Covering("filer", &schema.Running{Member: plan.Member{Name: "web"}}), "nothing covers VMs over SSH")
+	require.Empty(t, rb.Covering("nowhere", &schema.Running{Member: plan.Member{Name: "web"}}))
 }
 
 const clusteredBook = `version: 1
@@ -78,14 +79,14 @@ func TestWhatAVMDependsOnBesideItsHost(t *testing.T) {
 		if one.want != "" {
 			want = strings.Replace(want, "}", ", depends_on: ["+one.want+"]}", 1)
 		}
-		require.Equal(t, want, rb.Covering("vc", &runbook.Running{
+		require.Equal(t, want, rb.Covering("vc", &schema.Running{
 			Member: plan.Member{Name: "web", Host: one.host}, Under: one.under,
 			Keys: "clustered: true",
 		}))
 	}
 	require.Equal(t, `web-9: {type: vsphere.vm, via: vc, uuid: "9"}`,
-		rb.Covering("vc", &runbook.Running{Member: plan.Member{ID: "9", Name: "web"}, Twin: true}))
-	require.Equal(t, `vm-9: {type: vsphere.vm, via: vc, uuid: "9"}`, rb.Covering("vc", &runbook.Running{Member: plan.Member{ID: "9"}}))
+		rb.Covering("vc", &schema.Running{Member: plan.Member{ID: "9", Name: "web"}, Twin: true}))
+	require.Equal(t, `vm-9: {type: vsphere.vm, via: vc, uuid: "9"}`, rb.Covering("vc", &schema.Running{Member: plan.Member{ID: "9"}}))
 }
 
 func TestRemarksStandWhereTheirEntriesDo(t *testing.T) {

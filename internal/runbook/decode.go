@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"ebbtide/internal/schema"
 )
 
 // decoder fills structs from values by their yaml tags and reports every mistake on the way. A field's check tag holds
@@ -56,7 +58,7 @@ type field struct {
 
 var (
 	durationType    = reflect.TypeFor[time.Duration]()
-	secretType      = reflect.TypeFor[SecretRef]()
+	secretType      = reflect.TypeFor[schema.SecretRef]()
 	selfReadingType = reflect.TypeFor[selfReading]()
 	yamlReadingType = reflect.TypeFor[yamlReading]()
 	skippedType     = reflect.TypeFor[readElsewhere]()

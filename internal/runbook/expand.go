@@ -11,6 +11,7 @@ import (
 
 	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/schema"
 )
 
 // index finds declared nodes by their names in their systems.
@@ -23,7 +24,7 @@ func (c *compiler) index() {
 		d := &c.rb.Nodes[i]
 		name := nameIn(d)
 		c.byName[name] = append(c.byName[name], i)
-		if id := c.schema.lasting(d); id != "" {
+		if id := lasting(c.schema, d); id != "" {
 			c.byKnown[Known(d.Via, id)] = i
 		}
 		if c.nodes[i].Kind == plan.Other {
@@ -46,7 +47,7 @@ func (c *compiler) index() {
 // it is reached at if it has a connection of its own.
 func (c *compiler) storageNames(d *NodeDecl, name string) []string {
 	names := append([]string{name}, d.Serves...)
-	if address := hostOf(c.rb.EndpointOf(c.schema, d.Via).Address); address != "" {
+	if address := schema.HostOf(c.rb.EndpointOf(c.schema, d.Via).Address); address != "" {
 		names = append(names, address)
 	}
 	for i := range names {
@@ -167,17 +168,17 @@ func (c *compiler) belongsTo(i int, m *plan.Member, twin bool) string {
 	}
 	for _, decl := range c.byName[m.Name] {
 		d := &c.rb.Nodes[decl]
-		if c.nodes[decl].Type != c.nodes[i].Type || c.schema.lasting(d) != "" {
+		if c.nodes[decl].Type != c.nodes[i].Type || lasting(c.schema, d) != "" {
 			continue
 		}
 		if twin {
 			c.warn(decl, "", fmt.Sprintf("several VMs of %s are named %s: give the %s of the one that %s stands for", c.rb.Nodes[i].ID,
-				m.Name, c.schema.idKey(d.Type), d.ID))
+				m.Name, c.schema.IDKey(d.Type), d.ID))
 			continue
 		}
 		if d.Via != via {
 			c.warn(decl, "", fmt.Sprintf("%s of %s is assumed to be the node %s because of its name: give its %s to be sure", m.Name,
-				c.rb.Nodes[i].ID, d.ID, c.schema.idKey(d.Type)))
+				c.rb.Nodes[i].ID, d.ID, c.schema.IDKey(d.Type)))
 		}
 		c.runsOn(decl, d.ID, m)
 		return d.ID

@@ -8,12 +8,13 @@ import (
 
 	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/schema"
 )
 
 // Housing says what is wrong with how a runbook treats a VM that a system itself runs in, a vCenter's own, as the connection
 // to that system lists it. node is the one that covers it, and selector the one that node is a member of; "" if there is
 // none. All that is reached through the connection alone must go before it, and it must be reached by another way.
-func (rb *Runbook) Housing(connection string, m *Running, node, selector string) []Remark {
+func (rb *Runbook) Housing(connection string, m *schema.Running, node, selector string) []Remark {
 	remark := func(section, name, message, hint string) []Remark {
 		return []Remark{{Severity: Warning, Section: section, Name: name, Message: message, Hint: hint}}
 	}
@@ -70,7 +71,7 @@ func (rb *Runbook) Housing(connection string, m *Running, node, selector string)
 }
 
 // houseLine writes the node of such a VM.
-func (rb *Runbook) houseLine(connection, way string, m *Running) string {
+func (rb *Runbook) houseLine(connection, way string, m *schema.Running) string {
 	one := *m
 	one.Under, one.Keys = "", "risk: "+plan.ControlPlane.String() // what stands over the hosts needs it
 	if way != "" {

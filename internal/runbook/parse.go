@@ -10,12 +10,13 @@ import (
 	"unicode"
 
 	"ebbtide/internal/plan"
+	"ebbtide/internal/schema"
 )
 
 // Load reads a runbook and checks it: all that is wrong with it comes at once, by position. The runbook is nil if the
 // file is no YAML at all, or far too large; it may be compiled if the problems have no errors.
-func Load(name string, src []byte, schema Schema) (*Runbook, Problems) {
-	rb, problems := Parse(name, src, schema)
+func Load(name string, src []byte, types schema.Types) (*Runbook, Problems) {
+	rb, problems := Parse(name, src, types)
 	if rb == nil {
 		return nil, problems
 	}
@@ -26,14 +27,14 @@ func Load(name string, src []byte, schema Schema) (*Runbook, Problems) {
 
 // Parse reads a runbook and reports what is not in the language: unknown keys, wrong types, missing keys, inline
 // secrets. What is in the language but makes no sense is found by Check.
-func Parse(name string, src []byte, schema Schema) (*Runbook, Problems) {
+func Parse(name string, src []byte, types schema.Types) (*Runbook, Problems) {
 	r := &reporter{file: name}
 	top := r.read(src)
 	if top == nil {
 		return nil, r.finish()
 	}
 	d := &decoder{reporter: r, fields: map[reflect.Type][]field{}}
-	rb := &Runbook{reporter: r, schema: schema, top: top}
+	rb := &Runbook{reporter: r, schema: types, top: top}
 	d.runbook(top, rb)
 	if d.steps > maxSteps {
 		return nil, r.finish()
@@ -167,7 +168,7 @@ func (d *decoder) connections(v *value, rb *Runbook) {
 		known = append(known, t.Name)
 	}
 	d.each(v, "connections", func(p pair) {
-		c := ConnectionDecl{Name: p.key.text, at: p}
+		c := ConnectionDecl{Connection: schema.Connection{Name: p.key.text}, at: p}
 		defer func() { rb.Connections = append(rb.Connections, c) }()
 		if !d.want(p.val, mapping, "a mapping") {
 			return
@@ -203,7 +204,7 @@ func (d *decoder) spec(p pair, what string, make func() any, common reflect.Valu
 // typeErrors reports what a type's own check found.
 func (d *decoder) typeErrors(p pair, errs []error) {
 	for _, err := range errs {
-		if ke, ok := errors.AsType[*KeyError](err); ok && p.val.find(ke.Key) != nil {
+		if ke, ok := errors.AsType[*schema.KeyError](err); ok && p.val.find(ke.Key) != nil {
 			d.enter(ke.Key)
 			d.fail(p.val.find(ke.Key).key, "", "%v", err)
 			d.leave()
@@ -231,8 +232,8 @@ type nodeKeys struct {
 
 type upKeys struct {
 	Up      `yaml:",inline"`
-	Wake    *Wake         `yaml:"wake"`
-	Healthy []HealthCheck `yaml:"healthy"`
+	Wake    *schema.Wake         `yaml:"wake"`
+	Healthy []schema.HealthCheck `yaml:"healthy"`
 }
 
 type riskKey plan.Risk
@@ -250,14 +251,14 @@ func (r *riskKey) read(d *decoder, v *value) {
 
 func (d *decoder) nodes(v *value, rb *Runbook) {
 	known := make([]string, 0, len(rb.schema.Nodes))
-	types := make(map[string]*NodeType, len(rb.schema.Nodes))
+	types := make(map[string]*schema.AnyNodeType, len(rb.schema.Nodes))
 	for i := range rb.schema.Nodes {
 		known = append(known, rb.schema.Nodes[i].Name)
 		types[rb.schema.Nodes[i].Name] = &rb.schema.Nodes[i]
 	}
 	rb.Nodes = make([]NodeDecl, 0, len(v.pairs))
 	d.each(v, "nodes", func(p pair) {
-		rb.Nodes = append(rb.Nodes, NodeDecl{ID: p.key.text, at: p})
+		rb.Nodes = append(rb.Nodes, NodeDecl{Node: schema.Node{ID: p.key.text}, at: p})
 		if d.want(p.val, mapping, "a mapping") {
 			d.node(p, &rb.Nodes[len(rb.Nodes)-1], known, types)
 		}
@@ -267,7 +268,7 @@ func (d *decoder) nodes(v *value, rb *Runbook) {
 	}
 }
 
-func (d *decoder) node(p pair, n *NodeDecl, known []string, types map[string]*NodeType) {
+func (d *decoder) node(p pair, n *NodeDecl, known []string, types map[string]*schema.AnyNodeType) {
 	var keys nodeKeys
 	common := reflect.ValueOf(&keys).Elem()
 	before := len(d.problems)

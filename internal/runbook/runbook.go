@@ -1,5 +1,5 @@
 // Package runbook reads runbooks: strictly, with the position of every mistake, and compiled to the estate and the
-// rules that the engine works by. It is the only package that knows YAML.
+// rules that the engine works by. No other package knows that a runbook is YAML.
 package runbook
 
 import (
@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/schema"
 )
 
 // Version is the version of the language that this package reads.
@@ -24,7 +25,7 @@ type Runbook struct {
 	Policy      Policy
 
 	reporter *reporter
-	schema   Schema
+	schema   schema.Types
 	top      *value
 	refs     []reference
 	parsed   Problems // what Parse found
@@ -41,43 +42,54 @@ type Contact struct {
 
 // SupplyDecl is one entry of supplies: a UPS as NUT knows it.
 type SupplyDecl struct {
-	ID       string
-	UPS      string // its name in NUT
-	Address  string // host:port of its NUT server
+	schema.Supply // what its adapter needs
+
 	Curve    []power.Point
 	Watts    float64       // nominal output power; 0: not said
 	Recharge time.Duration // from empty to full; 0: not said
-	Username string        // for commands; "" reads only
-	Password SecretRef     // of Username
-	TLS      *TLS          // nil: plain text
-	Cut      Cut
-	OffDelay time.Duration // from the command to the cut (NUT's offdelay); 0: as the UPS is set
-	OnDelay  time.Duration // from mains back to output on (NUT's ondelay); 0: as the UPS is set
 	Rack     string
 	Notes    string
 
 	at pair
 }
 
-// NUT gives the supply's name as NUT's own tools take it: ups@host:port.
-func (s *SupplyDecl) NUT() string { return s.UPS + "@" + s.Address }
-
-// TLS says that a NUT server is spoken to with STARTTLS, and how it is trusted.
-type TLS struct {
-	CAFile     string `yaml:"ca_file" json:"ca_file,omitempty"`         // PEM; "": the system's
-	ServerName string `yaml:"server_name" json:"server_name,omitempty"` // in its certificate; "": the host of nut
+// Declared gives what the adapters open.
+func (rb *Runbook) Declared() (connections []schema.Connection, nodes []schema.Node) {
+	for i := range rb.Connections {
+		connections = append(connections, rb.Connections[i].Connection)
+	}
+	for i := range rb.Nodes {
+		nodes = append(nodes, rb.Nodes[i].Node)
+	}
+	return connections, nodes
 }
 
-// Cut says how a supply's output is cut when all is down.
-type Cut string
+// ConnectionDecl is one entry of connections.
+type ConnectionDecl struct {
+	schema.Connection
 
-// The ways to cut.
-const (
-	CutShutdownReturn Cut = "shutdown.return"  // NUT's command: off after its delay, on again with the mains
-	CutLoadOff        Cut = "load.off.delay"   // off after its delay; with load.on.delay, where the UPS has it, on again with the mains
-	CutStayOff        Cut = "shutdown.stayoff" // off after its delay, until a person switches it on
-	CutNone           Cut = "none"             // left on: it drops when the battery is empty
-)
+	at pair // where it stands
+}
+
+// NodeDecl is one entry of nodes.
+type NodeDecl struct {
+	schema.Node // what its adapter needs
+
+	FedBy     []string     // supply ids
+	Outlet    string       // the outlet of its one supply that it hangs on, an id of Outlets; "": none
+	DependsOn []string     // node ids and label selectors ("tier=lab")
+	Labels    []plan.Label // sorted by key
+	Serves    []string     // of storage: names of datastores and addresses that an inventory knows it by, beside its own
+	Watts     float64      // what it draws while it is on, a selector's each member; 0: not said
+	Rack      string
+	Notes     string
+	Risk      *plan.Risk // nil: its type's
+	Expect    int        // of a selector: how many members stand in while there is no inventory; 0: not said
+	Down      Down
+	Up        Up
+
+	at pair // where it stands
+}
 
 // Down is a node's down key. Zero durations were not said: its type's hold.
 type Down struct {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"ebbtide/internal/schema"
 )
 
 // duration reads a length of time such as 90s, 10m or 1h30m.
@@ -114,7 +116,7 @@ func (d *decoder) secret(v *value, dst reflect.Value) {
 		d.fail(v, hint, "%s must be a reference to a secret, not the secret itself", d.path[len(d.path)-1])
 		return
 	}
-	var ref SecretRef
+	var ref schema.SecretRef
 	given, unknown := 0, false
 	for _, p := range v.pairs {
 		var to *string

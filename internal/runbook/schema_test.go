@@ -4,26 +4,27 @@ import (
 	"errors"
 	"time"
 
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // The schema of these tests has the shapes that the adapters' own have: connections with secrets, a selector and its
 // member type, inlined commands, a name key, a type without keys.
 
 type vsphereConn struct {
-	URL        string            `yaml:"url" check:"required"`
-	Username   string            `yaml:"username" check:"required"`
-	Password   runbook.SecretRef `yaml:"password" check:"required"`
-	Thumbprint string            `yaml:"thumbprint"`
-	CAFile     string            `yaml:"ca_file"`
+	URL        string           `yaml:"url" check:"required"`
+	Username   string           `yaml:"username" check:"required"`
+	Password   schema.SecretRef `yaml:"password" check:"required"`
+	Thumbprint string           `yaml:"thumbprint"`
+	CAFile     string           `yaml:"ca_file"`
 }
 
 type sshConn struct {
-	Address string            `yaml:"address" check:"required"`
-	User    string            `yaml:"user" check:"required"`
-	Key     runbook.SecretRef `yaml:"key"`
-	HostKey string            `yaml:"host_key"`
+	Address string           `yaml:"address" check:"required"`
+	User    string           `yaml:"user" check:"required"`
+	Key     schema.SecretRef `yaml:"key"`
+	HostKey string           `yaml:"host_key"`
 }
 
 type bmcConn struct {
@@ -52,13 +53,13 @@ type hostSpec struct {
 }
 
 type commands struct {
-	Probe     runbook.Command `yaml:"probe"`
-	Protect   runbook.Command `yaml:"protect"`
-	Flush     runbook.Command `yaml:"flush"`
-	Stop      runbook.Command `yaml:"stop"`
-	Force     runbook.Command `yaml:"force"`
-	Start     runbook.Command `yaml:"start"`
-	Unprotect runbook.Command `yaml:"unprotect"`
+	Probe     schema.Command `yaml:"probe"`
+	Protect   schema.Command `yaml:"protect"`
+	Flush     schema.Command `yaml:"flush"`
+	Stop      schema.Command `yaml:"stop"`
+	Force     schema.Command `yaml:"force"`
+	Start     schema.Command `yaml:"start"`
+	Unprotect schema.Command `yaml:"unprotect"`
 }
 
 type sshSpec struct {
@@ -70,7 +71,7 @@ func (c *commands) verbs() plan.Verbs {
 	var set plan.Verbs
 	for _, k := range []struct {
 		verb plan.Verb
-		by   runbook.Command
+		by   schema.Command
 	}{
 		{plan.Protect, c.Protect},
 		{plan.Flush, c.Flush},
@@ -91,56 +92,54 @@ var (
 	vmTimes = map[plan.Verb]plan.Times{plan.Stop: {Nominal: 35 * time.Second, Within: 3 * time.Minute}}
 )
 
-func can(vs plan.Verbs) func(any) plan.Verbs { return func(any) plan.Verbs { return vs } }
-
-func testSchema() runbook.Schema {
-	return runbook.Schema{
-		Connections: []runbook.ConnectionType{
-			{Name: "vsphere", Spec: func() any { return new(vsphereConn) }},
-			{
-				Name: "ssh", Spec: func() any { return new(sshConn) },
-				Endpoint: func(spec any) runbook.Endpoint { return runbook.Endpoint{Address: spec.(*sshConn).Address} },
-				Check: func(spec any) []error {
-					if spec.(*sshConn).HostKey == "" {
+func testSchema() schema.Types {
+	return schema.Types{
+		Connections: []schema.AnyConnectionType{
+			schema.ConnectionType[vsphereConn]{Name: "vsphere"}.Any(),
+			schema.ConnectionType[sshConn]{
+				Name:     "ssh",
+				Endpoint: func(s *sshConn) manual.Endpoint { return manual.Endpoint{Address: s.Address} },
+				Check: func(s *sshConn) []error {
+					if s.HostKey == "" {
 						return []error{errors.New("an ssh connection needs host_key")}
 					}
 					return nil
 				},
-			},
-			{Name: "redfish", Spec: func() any { return new(bmcConn) }, Powers: true},
+			}.Any(),
+			schema.ConnectionType[bmcConn]{Name: "redfish", Powers: true}.Any(),
 		},
-		Nodes: []runbook.NodeType{
-			{
-				Name: "vsphere.vm", Kind: plan.VM, Via: []string{"vsphere"}, Risk: plan.Application, Times: vmTimes, Verbs: can(vmVerbs),
-				Spec: func() any { return new(vmSpec) },
-				Check: func(spec any) []error {
-					if s := spec.(*vmSpec); s.VM != "" && s.UUID != "" {
-						return []error{&runbook.KeyError{Key: "uuid", Err: errors.New("vm and uuid can't be combined: keep one")}}
+		Nodes: []schema.AnyNodeType{
+			schema.NodeType[vmSpec]{
+				Traits: schema.Traits{
+					Name: "vsphere.vm", Kind: plan.VM, Via: []string{"vsphere"}, Risk: plan.Application, Times: vmTimes, Can: vmVerbs,
+				},
+				Check: func(s *vmSpec) []error {
+					if s.VM != "" && s.UUID != "" {
+						return []error{&schema.KeyError{Key: "uuid", Err: errors.New("vm and uuid can't be combined: keep one")}}
 					}
 					return nil
 				},
-			},
-			{
+			}.Any(),
+			schema.NodeType[vmsSpec]{Traits: schema.Traits{
 				Name: "vsphere.vms", Kind: plan.VM, Via: []string{"vsphere"}, Selects: true, Member: "vsphere.vm", Risk: plan.Application,
-				Spec: func() any { return new(vmsSpec) },
-			},
-			{
+			}}.Any(),
+			schema.NodeType[hostSpec]{Traits: schema.Traits{
 				Name: "vsphere.host", Kind: plan.Host, Via: []string{"vsphere"}, Risk: plan.ControlPlane,
-				Spec: func() any { return new(hostSpec) }, Verbs: can(plan.VerbSet(plan.Stop, plan.Force)),
-			},
-			{
-				Name: "ssh", Kind: plan.Other, Anything: true, Via: []string{"ssh"}, Risk: plan.Storage,
-				Spec:     func() any { return new(sshSpec) },
-				Verbs:    func(spec any) plan.Verbs { return spec.(*sshSpec).verbs() },
-				OffAfter: func(spec any) time.Duration { return spec.(*sshSpec).OffWhenUnreachable },
-			},
-			{
-				Name: "command", Kind: plan.Other, Spec: func() any { return new(commands) },
-				Verbs: func(spec any) plan.Verbs { return spec.(*commands).verbs() },
-			},
-			{Name: "passive", Kind: plan.Passive},
-			{Name: "manual", Kind: plan.Person, Verbs: can(plan.VerbSet(plan.Stop, plan.Start))},
-			{Name: "self", Kind: plan.Self, Verbs: can(plan.VerbSet(plan.Stop))},
+				Can: plan.VerbSet(plan.Stop, plan.Force),
+			}}.Any(),
+			schema.NodeType[sshSpec]{
+				Traits:   schema.Traits{Name: "ssh", Kind: plan.Other, Anything: true, Via: []string{"ssh"}, Risk: plan.Storage},
+				Verbs:    func(s *sshSpec) plan.Verbs { return s.verbs() },
+				OffAfter: func(s *sshSpec) time.Duration { return s.OffWhenUnreachable },
+			}.Any(),
+			schema.NodeType[commands]{Traits: schema.Traits{Name: "command", Kind: plan.Other}, Verbs: (*commands).verbs}.Any(),
+			keyless(schema.Traits{Name: "passive", Kind: plan.Passive}),
+			keyless(schema.Traits{Name: "manual", Kind: plan.Person, Can: plan.VerbSet(plan.Stop, plan.Start)}),
+			keyless(schema.Traits{Name: "self", Kind: plan.Self, Can: plan.VerbSet(plan.Stop)}),
 		},
 	}
+}
+
+func keyless(t schema.Traits) schema.AnyNodeType {
+	return schema.NodeType[schema.NoKeys]{Traits: t}.Any()
 }

@@ -6,6 +6,7 @@ import (
 
 	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/schema"
 )
 
 // Sentences says the runbook's rules in English, one sentence each, for people who check or print it: what Triggers says,
@@ -18,12 +19,12 @@ func (rb *Runbook) Sentences() []string {
 	for i := range rb.Supplies {
 		s := &rb.Supplies[i]
 		switch s.Cut {
-		case CutNone:
+		case schema.CutNone:
 			out = append(out, fmt.Sprintf("The output of %s is never cut: it stays on until its battery is empty.", s.ID))
-		case CutStayOff:
+		case schema.CutStayOff:
 			out = append(out, fmt.Sprintf("The output of %s is cut when everything that only it feeds is down, and stays off until "+
 				"someone switches it on.", s.ID))
-		case CutShutdownReturn, CutLoadOff:
+		case schema.CutShutdownReturn, schema.CutLoadOff:
 			out = append(out, fmt.Sprintf("The output of %s is cut when everything that only it feeds is down, and returns with mains power.", s.ID))
 		}
 	}

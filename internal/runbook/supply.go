@@ -11,21 +11,22 @@ import (
 	"time"
 
 	"ebbtide/internal/power"
+	"ebbtide/internal/schema"
 )
 
 type supplyKeys struct {
-	NUT      string        `yaml:"nut" check:"required"`
-	Curve    curve         `yaml:"curve"`
-	Watts    watts         `yaml:"watts"`
-	Recharge time.Duration `yaml:"recharge" check:"positive"`
-	Username string        `yaml:"username"`
-	Password SecretRef     `yaml:"password"`
-	TLS      *TLS          `yaml:"tls"`
-	Cut      Cut           `yaml:"cut"`
-	OffDelay time.Duration `yaml:"offdelay" check:"positive"`
-	OnDelay  time.Duration `yaml:"ondelay" check:"positive"`
-	Rack     string        `yaml:"rack"`
-	Notes    string        `yaml:"notes"`
+	NUT      string           `yaml:"nut" check:"required"`
+	Curve    curve            `yaml:"curve"`
+	Watts    watts            `yaml:"watts"`
+	Recharge time.Duration    `yaml:"recharge" check:"positive"`
+	Username string           `yaml:"username"`
+	Password schema.SecretRef `yaml:"password"`
+	TLS      *schema.TLS      `yaml:"tls"`
+	Cut      cutKey           `yaml:"cut"`
+	OffDelay time.Duration    `yaml:"offdelay" check:"positive"`
+	OnDelay  time.Duration    `yaml:"ondelay" check:"positive"`
+	Rack     string           `yaml:"rack"`
+	Notes    string           `yaml:"notes"`
 }
 
 func (d *decoder) supplies(v *value, rb *Runbook) {
@@ -33,10 +34,11 @@ func (d *decoder) supplies(v *value, rb *Runbook) {
 		var keys supplyKeys
 		d.mapping(p.val, p.key, "a supply", reflect.ValueOf(&keys).Elem())
 		s := SupplyDecl{
-			ID: p.key.text, Curve: keys.Curve, Watts: float64(keys.Watts), Recharge: keys.Recharge, Username: keys.Username,
-			Password: keys.Password, TLS: keys.TLS,
-			Cut: cmp.Or(keys.Cut, CutShutdownReturn), OffDelay: keys.OffDelay, OnDelay: keys.OnDelay, Rack: keys.Rack,
-			Notes: keys.Notes, at: p,
+			Supply: schema.Supply{
+				ID: p.key.text, Username: keys.Username, Password: keys.Password, TLS: keys.TLS,
+				Cut: cmp.Or(schema.Cut(keys.Cut), schema.CutShutdownReturn), OffDelay: keys.OffDelay, OnDelay: keys.OnDelay,
+			},
+			Curve: keys.Curve, Watts: float64(keys.Watts), Recharge: keys.Recharge, Rack: keys.Rack, Notes: keys.Notes, at: p,
 		}
 		if nut := p.val.get("nut"); nut != nil && keys.NUT != "" {
 			s.UPS, s.Address = d.nut(nut)
@@ -67,15 +69,17 @@ func (d *decoder) nut(v *value) (ups, address string) {
 	return "", ""
 }
 
-var cuts = []string{string(CutShutdownReturn), string(CutLoadOff), string(CutStayOff), string(CutNone)}
+var cuts = []string{string(schema.CutShutdownReturn), string(schema.CutLoadOff), string(schema.CutStayOff), string(schema.CutNone)}
 
-func (c *Cut) read(d *decoder, v *value) {
+type cutKey schema.Cut
+
+func (c *cutKey) read(d *decoder, v *value) {
 	if !d.want(v, scalar, "shutdown.return, load.off.delay, shutdown.stayoff or none") {
 		return
 	}
-	switch Cut(v.text) {
-	case CutShutdownReturn, CutLoadOff, CutStayOff, CutNone:
-		*c = Cut(v.text)
+	switch schema.Cut(v.text) {
+	case schema.CutShutdownReturn, schema.CutLoadOff, schema.CutStayOff, schema.CutNone:
+		*c = cutKey(v.text)
 	case "load.off":
 		d.fail(v, "write shutdown.return: it cuts too, and switches on again with the mains",
 			"%s would leave everything off for good", v.text)

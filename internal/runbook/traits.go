@@ -5,6 +5,7 @@ import (
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/schema"
 )
 
 // defaultTimes hold where neither the runbook nor the node's type says.
@@ -22,12 +23,12 @@ const defaultOffAfter = 30 * time.Second
 
 // nodeOf makes the node that a declaration stands for, as far as its type and its own keys tell. A selector's is that
 // of each of its members: where its own type leaves something open, theirs says it.
-func nodeOf(s *Schema, t *NodeType, d *NodeDecl) plan.Node {
+func nodeOf(s *schema.Types, t *schema.AnyNodeType, d *NodeDecl) plan.Node {
 	n := plan.Node{
 		ID: d.ID, Type: t.Name, Kind: t.Kind, Risk: t.Risk, Healthy: len(d.Healthy) > 0 || t.Healthy != nil && t.Healthy(d.Spec),
 		Attempts: 1 + DefaultRetries, Watts: d.Watts, Rack: d.Rack, Notes: d.Notes, Labels: d.Labels,
 	}
-	types := []*NodeType{t}
+	types := []*schema.AnyNodeType{t}
 	if member, ok := s.Node(t.Member); t.Selects && ok {
 		n.Type, n.Kind = member.Name, member.Kind
 		types = append(types, member)
@@ -39,7 +40,7 @@ func nodeOf(s *Schema, t *NodeType, d *NodeDecl) plan.Node {
 	if d.Up.Retries != nil {
 		n.Attempts = 1 + *d.Up.Retries
 	}
-	n.ByPower = waked(&n, s, t, d)
+	n.ByPower = waked(&n, s, d)
 	if d.Down.Force.Never {
 		n.Can &^= plan.VerbSet(plan.Force)
 		n.Forces = 0
@@ -54,7 +55,7 @@ func nodeOf(s *Schema, t *NodeType, d *NodeDecl) plan.Node {
 }
 
 // verbsOf gives what a node can be told, by its type or, of a selector that says nothing, by that of its members.
-func verbsOf(types []*NodeType, d *NodeDecl) plan.Verbs {
+func verbsOf(types []*schema.AnyNodeType, d *NodeDecl) plan.Verbs {
 	switch t := types[0]; {
 	case t.Verbs != nil:
 		return t.Verbs(d.Spec)
@@ -65,13 +66,13 @@ func verbsOf(types []*NodeType, d *NodeDecl) plan.Verbs {
 }
 
 // waked gives a node the verbs that its wake has for it, and reports whether nothing but the return of its power starts it.
-func waked(n *plan.Node, s *Schema, t *NodeType, d *NodeDecl) (byPower bool) {
-	starts := n.Can.Has(plan.Start) && (t.Starts == nil || t.Starts(d.Spec))
+func waked(n *plan.Node, s *schema.Types, d *NodeDecl) (byPower bool) {
+	starts := n.Can.Has(plan.Start)
 	if d.Wake != nil && d.Wake.Starts() {
 		n.Can |= plan.VerbSet(plan.Start)
 		starts = true
 	}
-	if d.Wake != nil && d.Wake.powers(s) && n.Can.Has(plan.Stop) {
+	if d.Wake != nil && d.Wake.Powers(s) && n.Can.Has(plan.Stop) {
 		if n.Can.Has(plan.Force) {
 			n.Forces = 2 // its own, and then its BMC's
 		}
@@ -86,7 +87,7 @@ func waked(n *plan.Node, s *Schema, t *NodeType, d *NodeDecl) (byPower bool) {
 }
 
 // setTimes gives a node its times: what the runbook says, its type, or what is usual.
-func setTimes(n *plan.Node, types []*NodeType, d *NodeDecl) {
+func setTimes(n *plan.Node, types []*schema.AnyNodeType, d *NodeDecl) {
 	for v, times := range defaultTimes {
 		for _, t := range types {
 			if given, ok := t.Times[v]; ok {
@@ -121,7 +122,7 @@ func supplyNode(s *SupplyDecl) plan.Node {
 		ID: s.ID, Type: SupplyType, Kind: plan.Supply, Risk: plan.ControlPlane, Stage: power.ShutdownStage,
 		Can: plan.VerbSet(plan.Start), Attempts: 1 + DefaultRetries, Rack: s.Rack, Notes: s.Notes,
 	}
-	if s.Cut != CutNone {
+	if s.Cut != schema.CutNone {
 		n.Can |= plan.VerbSet(plan.Cut)
 	}
 	n.Times[plan.Cut] = plan.Times{Nominal: 5 * time.Second, Within: 30 * time.Second}

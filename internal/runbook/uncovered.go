@@ -4,15 +4,8 @@ import (
 	"strings"
 
 	"ebbtide/internal/plan"
+	"ebbtide/internal/schema"
 )
-
-// Running is what runs on a system, as its connection lists it, and what a node that is to cover it would have to say.
-type Running struct {
-	plan.Member
-	Keys  string // keys of that node beside its name, as a runbook has them ("clustered: true"); "": none
-	Under string // the type of nodes that it depends on beside its host ("proxmox.cluster"), where one is declared; "": none
-	Twin  bool   // another one on the same system has its name: only its ID tells them apart
-}
 
 // Coverage tells what belongs to which node.
 type Coverage struct {
@@ -27,7 +20,7 @@ func (c *Compiled) Coverage(rb *Runbook) *Coverage {
 	for i := range rb.Nodes {
 		d := &rb.Nodes[i]
 		t, ok := rb.schema.Node(d.Type)
-		switch id := rb.schema.lasting(d); {
+		switch id := lasting(&rb.schema, d); {
 		case ok && t.Selects:
 			via[d.ID] = d.Via
 		case id != "":
@@ -81,14 +74,6 @@ func isUUID(id string) bool {
 }
 
 // lasting is what a declaration says that its node is known by for good; "" if it names it only.
-func (s *Schema) lasting(d *NodeDecl) string {
-	return specText(d.Spec, s.idKey(d.Type))
-}
-
-// idKey is the key of a type's specs that lasting reads.
-func (s *Schema) idKey(typ string) string {
-	if t, ok := s.Node(typ); ok && t.IDKey != "" {
-		return t.IDKey
-	}
-	return "uuid"
+func lasting(types *schema.Types, d *NodeDecl) string {
+	return specText(d.Spec, types.IDKey(d.Type))
 }

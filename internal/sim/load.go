@@ -8,12 +8,13 @@ import (
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Load reads a scenario and makes it ready to run: with the runbook that is given, or with its own if rb is nil. The
 // problems tell what is wrong in either text, by position; the error is about the two together.
-func Load(name string, src []byte, rb *runbook.Runbook, schema runbook.Schema) (Scenario, runbook.Problems, error) {
-	sc, problems, err := (&Loader{Schema: schema, Runbook: rb}).Load(name, src)
+func Load(name string, src []byte, rb *runbook.Runbook, types schema.Types) (Scenario, runbook.Problems, error) {
+	sc, problems, err := (&Loader{Schema: types, Runbook: rb}).Load(name, src)
 	sc.forecaster = nil // it may be run several times at once
 	return sc, problems, err
 }
@@ -21,7 +22,7 @@ func Load(name string, src []byte, rb *runbook.Runbook, schema runbook.Schema) (
 // Loader loads scenarios of one runbook, one after another: that is compiled anew only where its selectors have other members. What it
 // loads is to be run one at a time.
 type Loader struct {
-	Schema  runbook.Schema
+	Schema  schema.Types
 	Runbook *runbook.Runbook // nil: each scenario has its own
 
 	compiled *runbook.Compiled

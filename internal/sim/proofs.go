@@ -11,7 +11,7 @@ import (
 	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // What a node's own system and its BMC say is held together by the product's own code, and not by a model of it: both are
@@ -24,7 +24,7 @@ func (s *simulation) askBoth(i int) {
 	if !has {
 		return
 	}
-	decl := runbook.NodeDecl{ID: id, Wake: &runbook.Wake{Redfish: "bmc"}}
+	decl := schema.Node{ID: id, Wake: &schema.Wake{Redfish: "bmc"}}
 	proofs, err := wake.With(system{s, i}, decl, func(string) (adapter.Conn, error) { return controller{s, i, how}, nil })
 	if err != nil {
 		panic(fmt.Sprintf("a BMC of the model can't be used: %v", err)) // it is a Powered, and has one way to wake

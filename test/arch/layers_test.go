@@ -19,6 +19,8 @@ var layers = map[string]int{
 	"internal/power":     0,
 	"internal/plan":      0,
 	"internal/config":    0,
+	"internal/manual":    0,
+	"internal/schema":    0,
 	"internal/runbook":   1,
 	"internal/ledger":    1,
 	"internal/belief":    1,
@@ -59,6 +61,9 @@ var layers = map[string]int{
 var allowed = map[string][]string{
 	// numbers and spans read alike everywhere
 	"internal/power": {"internal/english"},
+	// what a person does is told by the verb, and what a family declares with what a person does
+	"internal/manual": {"internal/plan"},
+	"internal/schema": {"internal/manual", "internal/plan"},
 	// what was seen is of what is on record
 	"internal/belief": {"internal/ledger"},
 	// what a command must pass knows nothing of why it is given
@@ -87,8 +92,10 @@ var allowed = map[string][]string{
 // only are the rooms that may import less of ours than their layer allows.
 var only = map[string][]string{
 	// the language knows neither the engine nor the daemon's settings
-	"internal/runbook": {"internal/english", "internal/plan", "internal/power"},
-	"internal/adapter": {"internal/english", "internal/plan", "internal/runbook"}, // a system knows nothing of outages
+	"internal/runbook": {"internal/english", "internal/manual", "internal/plan", "internal/power", "internal/schema"},
+	// a system knows nothing of outages, and nothing of the language but what it gives to it
+	"internal/adapter": {"internal/english", "internal/manual", "internal/plan", "internal/schema"},
+	"internal/nut":     {"internal/adapter", "internal/english", "internal/manual", "internal/plan", "internal/power", "internal/schema"},
 
 	"internal/report/doc":    {"internal/english"},
 	"internal/report/render": {"internal/report/doc"},
@@ -229,6 +236,9 @@ func TestTheLayerTestCanFail(t *testing.T) {
 		{"internal/runner", "ebbtide/internal/newroom", "has no layer"},
 		{"internal/plan", "ebbtide/internal/engine", "down only"},
 		{"internal/plan", "ebbtide/internal/power", "down only"},
+		{"internal/power", "ebbtide/internal/plan", "down only"},
+		{"internal/schema", "ebbtide/internal/adapter", "down only"},
+		{"internal/schema", "ebbtide/internal/runbook", "down only"},
 		{"internal/engine", "ebbtide/internal/runbook", "down only"},
 		{"internal/journal", "ebbtide/internal/nut", "down only"},
 		{"internal/runner", "ebbtide/internal/daemon", "down only"},
@@ -236,6 +246,11 @@ func TestTheLayerTestCanFail(t *testing.T) {
 		{"internal/runbook", "ebbtide/internal/config", "may import only"},
 		{"internal/adapter/ssh", "ebbtide/internal/engine", "may import only"},
 		{"internal/adapter", "ebbtide/internal/power", "may import only"},
+		{"internal/adapter", "ebbtide/internal/runbook", "may import only"},
+		{"internal/adapter/vsphere", "ebbtide/internal/runbook", "may import only"},
+		{"internal/adapter/registry", "ebbtide/internal/runbook", "may import only"},
+		{"internal/nut", "ebbtide/internal/runbook", "may import only"},
+		{"internal/runbook", "ebbtide/internal/adapter", "may import only"},
 		{"internal/adapter/vsphere", "ebbtide/internal/adapter/cache", "nothing of each other"},
 		{"internal/adapter", "ebbtide/internal/adapter/cache", "nothing of each other"},
 		{"internal/adapter/registry", "ebbtide/internal/adapter/cache", "nothing of each other"},

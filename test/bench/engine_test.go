@@ -15,6 +15,7 @@ import (
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 	"ebbtide/internal/sim"
 )
 
@@ -71,8 +72,8 @@ func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 // TestRunbook measures parse, check and compile of a runbook of 10,000 nodes.
 func TestRunbook(t *testing.T) {
 	wanted(t)
-	var schema runbook.Schema
-	schema.Nodes = append(schema.Nodes, slices.Concat(command.Family().Nodes, passive.Family().Nodes)...)
+	var types schema.Types
+	types.Nodes = append(types.Nodes, slices.Concat(command.Family().Nodes, passive.Family().Nodes)...)
 	var b strings.Builder
 	b.WriteString("version: 1\nrunbook: large\nsupplies:\n  ups: {nut: \"ups@127.0.0.1:3493\", username: u, password: {credential: " +
 		"p}}\nnodes:\n")
@@ -90,9 +91,9 @@ func TestRunbook(t *testing.T) {
 	var runs []time.Duration
 	for range 5 {
 		begun := time.Now()
-		rb, problems := runbook.Load("large.yaml", src, schema)
+		rb, problems := runbook.Load("large.yaml", src, types)
 		require.Zero(t, problems.Count(runbook.Error), problems.Text())
-		c, err := runbook.Compile(rb, schema, nil)
+		c, err := runbook.Compile(rb, types, nil)
 		require.NoError(t, err)
 		require.Equal(t, 10_000, c.Estate.Len())
 		c.Estate.Plan(plan.Down, nil)

@@ -19,7 +19,7 @@ import (
 	"ebbtide/internal/adapter/vsphere"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 const (
@@ -138,13 +138,13 @@ func newFarm(t *testing.T, n int) *farm {
 func (p *farm) open() (end func()) {
 	p.t.Helper()
 	t, vc := p.t, p.sim.VCenter()
-	decls := make([]runbook.NodeDecl, len(p.names))
+	decls := make([]schema.Node, len(p.names))
 	for i, name := range p.names {
-		decls[i] = runbook.NodeDecl{ID: name, Type: "vsphere.vm", Via: "vc", Spec: &vsphere.VMSpec{}}
+		decls[i] = schema.Node{ID: name, Type: "vsphere.vm", Via: "vc", Spec: &vsphere.VMSpec{}}
 	}
 	set, err := registry.Open([]adapter.Family{vsphere.Family()},
-		[]runbook.ConnectionDecl{{Name: "vc", Type: "vsphere", Spec: &vsphere.ConnectionSpec{
-			URL: vc.URL(), Username: vspheresim.User, Password: runbook.SecretRef{Env: "EBBTIDE_BENCH_VSPHERE"},
+		[]schema.Connection{{Name: "vc", Type: "vsphere", Spec: &vsphere.ConnectionSpec{
+			URL: vc.URL(), Username: vspheresim.User, Password: schema.SecretRef{Env: "EBBTIDE_BENCH_VSPHERE"},
 			Thumbprint: vc.Thumbprint(),
 		}}}, decls, literal{})
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func (p *farm) open() (end func()) {
 // literal reads secrets from the environment.
 type literal struct{}
 
-func (literal) Secret(r runbook.SecretRef) (string, error) { return os.Getenv(r.Env), nil }
+func (literal) Secret(r schema.SecretRef) (string, error) { return os.Getenv(r.Env), nil }
 
 func (p *farm) changed(kind, _ string, on bool) {
 	if kind != "vm" {

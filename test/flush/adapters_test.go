@@ -13,22 +13,22 @@ import (
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // keys holds the guest's key.
 type keys string
 
-func (k keys) Secret(runbook.SecretRef) (string, error) { return string(k), nil }
+func (k keys) Secret(schema.SecretRef) (string, error) { return string(k), nil }
 
 // open opens a node on a guest.
 func open(t *testing.T, g *guest, kind string, spec any) adapter.Node {
 	t.Helper()
 	set, err := registry.Open([]adapter.Family{ssh.Family(), cache.Family()},
-		[]runbook.ConnectionDecl{{Name: "guest", Type: "ssh", Spec: &ssh.ConnSpec{
-			Address: g.address, User: "root", HostKey: g.root.hostKey, Key: runbook.SecretRef{Credential: "key"},
+		[]schema.Connection{{Name: "guest", Type: "ssh", Spec: &ssh.ConnSpec{
+			Address: g.address, User: "root", HostKey: g.root.hostKey, Key: schema.SecretRef{Credential: "key"},
 		}}},
-		[]runbook.NodeDecl{{ID: "cache", Type: kind, Via: "guest", Spec: spec}}, keys(g.root.key))
+		[]schema.Node{{ID: "cache", Type: kind, Via: "guest", Spec: spec}}, keys(g.root.key))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Close()) })
 	n, ok := set.Node("cache")

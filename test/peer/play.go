@@ -19,7 +19,7 @@ import (
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 	"ebbtide/internal/sim"
 	"ebbtide/test/dst"
 )
@@ -45,7 +45,7 @@ type night struct {
 func play(ctx context.Context) error {
 	debug.SetGCPercent(1000) // see TestMain of test/dst
 	debug.SetMemoryLimit(1 << 30)
-	schema := families.Schema()
+	types := families.Schema()
 	out := json.NewEncoder(os.Stdout)
 	var mu sync.Mutex
 	next, done, failed := *from, 0, error(nil)
@@ -67,7 +67,7 @@ func play(ctx context.Context) error {
 	for range runtime.GOMAXPROCS(0) {
 		all.Go(func() {
 			for seed, more := take(); more; seed, more = take() {
-				put(playOne(schema, seed))
+				put(playOne(types, seed))
 			}
 		})
 	}
@@ -76,13 +76,13 @@ func play(ctx context.Context) error {
 }
 
 // playOne plays the night of a seed. An engine that panics in it is not judged.
-func playOne(schema runbook.Schema, seed uint64) (n *night) {
+func playOne(types schema.Types, seed uint64) (n *night) {
 	defer func() {
 		if p := recover(); p != nil {
 			n = &night{Seed: seed, Unjudged: fmt.Sprint("panic: ", p)}
 		}
 	}()
-	sc, problems, err := sim.Load("drawn", []byte(dst.DrawWith(dst.Seeded(seed), *faults)), nil, schema)
+	sc, problems, err := sim.Load("drawn", []byte(dst.DrawWith(dst.Seeded(seed), *faults)), nil, types)
 	if err != nil {
 		return &night{Seed: seed, Unjudged: fmt.Sprintf("%v: %s", err, problems.Text())}
 	}

@@ -21,7 +21,7 @@ import (
 	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // planted is the password and the key of all doubles: it must not be seen anywhere.
@@ -30,7 +30,7 @@ const planted = "correct horse battery staple"
 // vault answers every reference with the secret that it holds, or else with the planted one.
 type vault map[string]string
 
-func (v vault) Secret(ref runbook.SecretRef) (string, error) {
+func (v vault) Secret(ref schema.SecretRef) (string, error) {
 	if ref.IsZero() {
 		return "", errors.New("no such secret")
 	}
@@ -40,7 +40,7 @@ func (v vault) Secret(ref runbook.SecretRef) (string, error) {
 	return planted, nil
 }
 
-var secretRef = runbook.SecretRef{Credential: "planted"}
+var secretRef = schema.SecretRef{Credential: "planted"}
 
 // appliance is a double of what all of them have in common: a TLS server on loopback that goes away some time after it was
 // told to shut down. What it answers is made from the vendors' documented calls; none of them was here to be asked.
@@ -152,8 +152,8 @@ func (a *appliance) thumbprint() string {
 func opened(t *testing.T, connType string, conn any, nodeType string, spec declared, secrets adapter.Secrets) (adapter.Node, func() error) {
 	t.Helper()
 	set, err := registry.Open([]adapter.Family{Family(), ssh.Family()},
-		[]runbook.ConnectionDecl{{Name: "conn", Type: connType, Spec: conn}},
-		[]runbook.NodeDecl{{ID: "node", Type: nodeType, Via: "conn", Spec: spec}}, secrets)
+		[]schema.Connection{{Name: "conn", Type: connType, Spec: conn}},
+		[]schema.Node{{ID: "node", Type: nodeType, Via: "conn", Spec: spec}}, secrets)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Close()) })
 	n, ok := set.Node("node")

@@ -7,6 +7,7 @@
 package array
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +17,9 @@ import (
 	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/adapter/rest"
 	"ebbtide/internal/adapter/script"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // system is one appliance.
@@ -37,7 +39,7 @@ type declared interface {
 	// silence tells when silence is taken for off.
 	silence() *Silence
 	// hand tells what a person does to it at a place.
-	hand(at runbook.Endpoint) runbook.ManualProcedure
+	hand(at manual.Endpoint) manual.Procedure
 }
 
 // Silence are the keys of every node that say what of its silence counts as off.
@@ -52,34 +54,33 @@ type Silence struct {
 
 func (s *Silence) silence() *Silence { return s }
 
-// kind is a node type of this package.
+// kind is what is of one node type of this package alone.
 type kind struct {
 	name, doc string
 	via       []string
-	spec      func() declared
 	stop      plan.Times
 	start     plan.Times
 	off       time.Duration // that silence proves it off, where the runbook does not say
 	onlyPower bool          // once shut down, only its power brings it back
 }
 
-func (k kind) nodeType() runbook.NodeType {
-	return runbook.NodeType{
-		Name: k.name, Doc: k.doc, Kind: plan.Other, Risk: plan.Storage, Via: k.via, OnlyPower: k.onlyPower,
-		Spec:  func() any { return k.spec() },
-		Check: func(spec any) []error { return spec.(declared).mistakes() },
-		Verbs: func(any) plan.Verbs { return plan.VerbSet(plan.Stop) },
-		Times: map[plan.Verb]plan.Times{plan.Stop: k.stop, plan.Start: k.start},
-		OffAfter: func(spec any) time.Duration {
-			if given := spec.(declared).silence().OffWhenUnreachable; given > 0 {
-				return given
-			}
-			return k.off
+// of makes the node type whose spec is S.
+func of[S any, P interface {
+	*S
+	declared
+}](k kind,
+) schema.AnyNodeType {
+	return schema.NodeType[S]{
+		Traits: schema.Traits{
+			Name: k.name, Doc: k.doc, Kind: plan.Other, Risk: plan.Storage, Via: k.via, OnlyPower: k.onlyPower,
+			Can: plan.VerbSet(plan.Stop), Times: map[plan.Verb]plan.Times{plan.Stop: k.stop, plan.Start: k.start},
 		},
-		ByHand: func(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
-			return d.Spec.(declared).hand(places(d.Via))
+		Check:    func(s *S) []error { return P(s).mistakes() },
+		OffAfter: func(s *S) time.Duration { return cmp.Or(P(s).silence().OffWhenUnreachable, k.off) },
+		ByHand: func(d *schema.Node, s *S, places func(string) manual.Endpoint) manual.Procedure {
+			return P(s).hand(places(d.Via))
 		},
-	}
+	}.Any()
 }
 
 func minutes(nominal, within float64) plan.Times {
@@ -88,55 +89,51 @@ func minutes(nominal, within float64) plan.Times {
 
 // Family serves the nodes and connections of this package.
 func Family() adapter.Family {
-	f := adapter.Family{Connect: connect, Open: open}
-	for _, k := range []kind{
-		{
-			name: "truenas", doc: "a TrueNAS system, by its API", via: []string{"truenas"},
-			spec: func() declared { return new(TrueNASSpec) },
-			stop: minutes(1.5, 8), start: minutes(4, 15), off: time.Minute,
+	return adapter.Family{
+		Nodes: []schema.AnyNodeType{
+			of[TrueNASSpec](kind{
+				name: "truenas", doc: "a TrueNAS system, by its API", via: []string{"truenas"},
+				stop: minutes(1.5, 8), start: minutes(4, 15), off: time.Minute,
+			}),
+			of[SynologySpec](kind{
+				name: "synology", doc: "a Synology NAS, by the API of DSM", via: []string{"synology"},
+				stop: minutes(1.5, 10), start: minutes(4, 15), off: 90 * time.Second,
+			}),
+			of[ONTAPSpec](kind{
+				name: "ontap.cluster", doc: "all nodes of a NetApp ONTAP cluster, halted without takeover, by REST or by its command line",
+				via:  []string{"ontap", "ssh"},
+				stop: minutes(2, 10), start: minutes(6, 20), off: 90 * time.Second,
+			}),
+			of[UnitySpec](kind{
+				name: "unity", doc: "a Dell Unity array, shut down by a service action", via: []string{"unity"},
+				stop: minutes(5, 20), start: minutes(10, 30), off: 3 * time.Minute, onlyPower: true,
+			}),
+			of[NimbleSpec](kind{
+				name: "nimble.group", doc: "all arrays of an HPE Nimble group, halted: only their power brings them back",
+				via:  []string{"nimble"},
+				stop: minutes(2, 10), start: minutes(8, 20), off: 90 * time.Second, onlyPower: true,
+			}),
+			of[EqualLogicSpec](kind{
+				name: "equallogic.group", doc: "the members of a Dell EqualLogic group, shut down by its command line", via: []string{"ssh"},
+				stop: minutes(2, 10), start: minutes(5, 15), off: 2 * time.Minute, onlyPower: true,
+			}),
 		},
-		{
-			name: "synology", doc: "a Synology NAS, by the API of DSM", via: []string{"synology"},
-			spec: func() declared { return new(SynologySpec) },
-			stop: minutes(1.5, 10), start: minutes(4, 15), off: 90 * time.Second,
+		Connections: []schema.AnyConnectionType{
+			connection[TrueNASConn]("truenas", "the API of a TrueNAS system"),
+			connection[SynologyConn]("synology", "the API of a Synology DSM"),
+			connection[ONTAPConn]("ontap", "the REST API of a NetApp ONTAP cluster"),
+			connection[UnityConn]("unity", "the REST API of a Dell Unity"),
+			connection[NimbleConn]("nimble", "the REST API of an HPE Nimble group"),
 		},
-		{
-			name: "ontap.cluster", doc: "all nodes of a NetApp ONTAP cluster, halted without takeover, by REST or by its command line",
-			via:  []string{"ontap", "ssh"},
-			spec: func() declared { return new(ONTAPSpec) }, stop: minutes(2, 10), start: minutes(6, 20), off: 90 * time.Second,
-		},
-		{
-			name: "unity", doc: "a Dell Unity array, shut down by a service action", via: []string{"unity"},
-			spec: func() declared { return new(UnitySpec) },
-			stop: minutes(5, 20), start: minutes(10, 30), off: 3 * time.Minute, onlyPower: true,
-		},
-		{
-			name: "nimble.group", doc: "all arrays of an HPE Nimble group, halted: only their power brings them back",
-			via: []string{"nimble"}, spec: func() declared { return new(NimbleSpec) },
-			stop: minutes(2, 10), start: minutes(8, 20), off: 90 * time.Second, onlyPower: true,
-		},
-		{
-			name: "equallogic.group", doc: "the members of a Dell EqualLogic group, shut down by its command line", via: []string{"ssh"},
-			spec: func() declared { return new(EqualLogicSpec) },
-			stop: minutes(2, 10), start: minutes(5, 15), off: 2 * time.Minute, onlyPower: true,
-		},
-	} {
-		f.Nodes = append(f.Nodes, k.nodeType())
+		Connect: connect,
+		Open:    open,
 	}
-	f.Connections = []runbook.ConnectionType{
-		connection[TrueNASConn]("truenas", "the API of a TrueNAS system"),
-		connection[SynologyConn]("synology", "the API of a Synology DSM"),
-		connection[ONTAPConn]("ontap", "the REST API of a NetApp ONTAP cluster"),
-		connection[UnityConn]("unity", "the REST API of a Dell Unity"),
-		connection[NimbleConn]("nimble", "the REST API of an HPE Nimble group"),
-	}
-	return f
 }
 
 // dialled is what the spec of each connection type can do.
 type dialled interface {
 	mistakes() []error
-	place() runbook.Endpoint
+	place() manual.Endpoint
 	// dial makes the connection; nothing is sent yet.
 	dial(name string, secrets adapter.Secrets) (adapter.Conn, error)
 }
@@ -145,16 +142,15 @@ func connection[S any, P interface {
 	*S
 	dialled
 }](name, doc string,
-) runbook.ConnectionType {
-	return runbook.ConnectionType{
+) schema.AnyConnectionType {
+	return schema.ConnectionType[S]{
 		Name: name, Doc: doc,
-		Spec:     func() any { return P(new(S)) },
-		Check:    func(spec any) []error { return spec.(dialled).mistakes() },
-		Endpoint: func(spec any) runbook.Endpoint { return spec.(dialled).place() },
-	}
+		Check:    func(s *S) []error { return P(s).mistakes() },
+		Endpoint: func(s *S) manual.Endpoint { return P(s).place() },
+	}.Any()
 }
 
-func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+func connect(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 	spec := d.Spec.(dialled)
 	if err := errors.Join(spec.mistakes()...); err != nil {
 		return nil, err
@@ -162,7 +158,7 @@ func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, e
 	return spec.dial(d.Name, secrets)
 }
 
-func open(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+func open(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 	spec := d.Spec.(declared)
 	if err := errors.Join(spec.mistakes()...); err != nil {
 		return nil, err
@@ -219,7 +215,7 @@ func (n *node) Do(ctx context.Context, do adapter.Command) error {
 func lost(err error) bool { return errors.Is(err, rest.ErrLost) || errors.Is(err, script.ErrBroken) }
 
 // password reads a secret at the moment of use.
-func password(secrets adapter.Secrets, ref runbook.SecretRef) (string, error) {
+func password(secrets adapter.Secrets, ref schema.SecretRef) (string, error) {
 	value, err := secrets.Secret(ref)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", adapter.ErrRefused, err)

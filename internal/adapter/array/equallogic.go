@@ -12,8 +12,9 @@ import (
 	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/adapter/ssh"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // EqualLogicSpec are the keys of a node of type "equallogic.group", reached by SSH at the group's address.
@@ -29,12 +30,12 @@ func (s *EqualLogicSpec) mistakes() []error {
 	for i, name := range s.Members {
 		switch {
 		case name == "" || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-.:") != "":
-			errs = append(errs, &runbook.KeyError{
+			errs = append(errs, &schema.KeyError{
 				Key: "members",
 				Err: fmt.Errorf("%q is not the name of a member: letters, digits, hyphens, dots and colons", name),
 			})
 		case slices.Contains(s.Members[:i], name):
-			errs = append(errs, &runbook.KeyError{Key: "members", Err: fmt.Errorf("%q is named twice", name)})
+			errs = append(errs, &schema.KeyError{Key: "members", Err: fmt.Errorf("%q is named twice", name)})
 		}
 	}
 	return errs
@@ -48,20 +49,20 @@ func (s *EqualLogicSpec) open(via adapter.Conn) (system, error) {
 	return &equalLogic{conn, s.Members}, nil
 }
 
-func (s *EqualLogicSpec) hand(at runbook.Endpoint) runbook.ManualProcedure {
+func (s *EqualLogicSpec) hand(at manual.Endpoint) manual.Procedure {
 	host := at.Address
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	h := runbook.ManualProcedure{
-		Do: map[plan.Verb][]runbook.Instruction{
+	h := manual.Procedure{
+		Do: map[plan.Verb][]manual.Instruction{
 			plan.Start: {{Say: "Switch each member's power off and on, at its switches or its outlets."}},
 		},
-		Off: []runbook.Instruction{{
+		Off: []manual.Instruction{{
 			Say:  "The lights of the control modules are out. Remotely: the group's address does not answer for two minutes:",
 			Type: "ping " + host,
 		}},
-		On: []runbook.Instruction{typed(at, "Every member is online:", membersLine)},
+		On: []manual.Instruction{typed(at, "Every member is online:", membersLine)},
 	}
 	for _, name := range s.Members {
 		h.Do[plan.Stop] = append(h.Do[plan.Stop], typed(at,
@@ -82,7 +83,7 @@ type equalLogic struct {
 }
 
 func (e *equalLogic) run(ctx context.Context, line, answer string) (process.Result, error) {
-	res, err := e.conn.Run(ctx, runbook.Command{Line: line}, answer)
+	res, err := e.conn.Run(ctx, schema.Command{Line: line}, answer)
 	if err != nil {
 		return res, err
 	}

@@ -2,21 +2,22 @@ package array
 
 import (
 	"ebbtide/internal/adapter/ssh"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // pages tells what a person does in an appliance's own pages, and how to see that it is off and on.
-func pages(at runbook.Endpoint, menu, off, on string) runbook.ManualProcedure {
+func pages(at manual.Endpoint, menu, off, on string) manual.Procedure {
 	where := "In its pages at " + at.Address + " (user " + at.User + "): "
-	return runbook.ManualProcedure{
-		Do:  map[plan.Verb][]runbook.Instruction{plan.Stop: {{Say: where + menu}}},
-		Off: []runbook.Instruction{{Say: off}},
-		On:  []runbook.Instruction{{Say: where + on}},
+	return manual.Procedure{
+		Do:  map[plan.Verb][]manual.Instruction{plan.Stop: {{Say: where + menu}}},
+		Off: []manual.Instruction{{Say: off}},
+		On:  []manual.Instruction{{Say: where + on}},
 	}
 }
 
 // typed is a command line that a person types over SSH.
-func typed(at runbook.Endpoint, say, command string) runbook.Instruction {
-	return runbook.Instruction{Say: say, Type: ssh.Login(at) + " " + runbook.Quote(command)}
+func typed(at manual.Endpoint, say, command string) manual.Instruction {
+	return manual.Instruction{Say: say, Type: ssh.Login(at) + " " + schema.Quote(command)}
 }

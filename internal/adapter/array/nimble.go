@@ -8,8 +8,8 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/rest"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
 )
 
 // nimblePort is where NimbleOS offers its API.
@@ -21,8 +21,8 @@ type NimbleConn struct {
 	rest.Account `yaml:",inline"`
 }
 
-func (c *NimbleConn) mistakes() []error       { return c.Check() }
-func (c *NimbleConn) place() runbook.Endpoint { return c.Endpoint(c.Username, c.Password) }
+func (c *NimbleConn) mistakes() []error      { return c.Check() }
+func (c *NimbleConn) place() manual.Endpoint { return c.Endpoint(c.Username, c.Password) }
 
 func (c *NimbleConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
 	client, err := rest.New(rest.Config{
@@ -66,12 +66,12 @@ func (s *NimbleSpec) open(via adapter.Conn) (system, error) {
 	return c, nil
 }
 
-func (s *NimbleSpec) hand(at runbook.Endpoint) runbook.ManualProcedure {
+func (s *NimbleSpec) hand(at manual.Endpoint) manual.Procedure {
 	h := pages(at, "Administration > Shutdown. All arrays of the group; it asks for the password.",
 		"The lights of its controllers are out. Remotely: its pages do not open for two minutes.", "its arrays are shown as reachable.")
-	h.Do[plan.Stop] = append(h.Do[plan.Stop], runbook.Instruction{Say: "Only its power brings it back: note that its plugs must be " +
+	h.Do[plan.Stop] = append(h.Do[plan.Stop], manual.Instruction{Say: "Only its power brings it back: note that its plugs must be " +
 		"pulled and put back, or its outlets switched."})
-	h.Do[plan.Start] = []runbook.Instruction{{Say: "Pull its plugs, wait 10 seconds, and put them back, or switch its outlets off and " +
+	h.Do[plan.Start] = []manual.Instruction{{Say: "Pull its plugs, wait 10 seconds, and put them back, or switch its outlets off and " +
 		"on: a halted array has no other way to start."}}
 	return h
 }

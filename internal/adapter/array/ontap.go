@@ -16,8 +16,9 @@ import (
 	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/adapter/rest"
 	"ebbtide/internal/adapter/ssh"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // ONTAPConn are the keys of a connection of type "ontap": the cluster's management address.
@@ -26,8 +27,8 @@ type ONTAPConn struct {
 	rest.Account `yaml:",inline"`
 }
 
-func (c *ONTAPConn) mistakes() []error       { return c.Check() }
-func (c *ONTAPConn) place() runbook.Endpoint { return c.Endpoint(c.Username, c.Password) }
+func (c *ONTAPConn) mistakes() []error      { return c.Check() }
+func (c *ONTAPConn) place() manual.Endpoint { return c.Endpoint(c.Username, c.Password) }
 
 func (c *ONTAPConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
 	client, err := rest.New(rest.Config{Name: name, Server: c.Server, Login: func(context.Context, *rest.Client) (*rest.Session, error) {
@@ -64,9 +65,9 @@ func (s *ONTAPSpec) mistakes() []error {
 		}
 		switch {
 		case host == "" || strings.ContainsAny(address, " /@"):
-			errs = append(errs, &runbook.KeyError{Key: "nodes", Err: fmt.Errorf("%q is not an address: write host or host:port", address)})
+			errs = append(errs, &schema.KeyError{Key: "nodes", Err: fmt.Errorf("%q is not an address: write host or host:port", address)})
 		case slices.Contains(s.Nodes[:i], address):
-			errs = append(errs, &runbook.KeyError{Key: "nodes", Err: fmt.Errorf("%q is named twice", address)})
+			errs = append(errs, &schema.KeyError{Key: "nodes", Err: fmt.Errorf("%q is named twice", address)})
 		}
 	}
 	return errs
@@ -94,20 +95,20 @@ func addresses(hosts []string, port string) []string {
 	return all
 }
 
-func (s *ONTAPSpec) hand(at runbook.Endpoint) runbook.ManualProcedure {
+func (s *ONTAPSpec) hand(at manual.Endpoint) manual.Procedure {
 	at.Address = strings.TrimPrefix(at.Address, "https://")
 	if host, port, err := net.SplitHostPort(at.Address); err == nil && port == "443" {
 		at.Address = host
 	}
-	return runbook.ManualProcedure{
-		Do: map[plan.Verb][]runbook.Instruction{plan.Stop: {
+	return manual.Procedure{
+		Do: map[plan.Verb][]manual.Instruction{plan.Stop: {
 			typed(at, "From any machine that may log in there, or without the ssh part at the console of a node. Takeover is inhibited, "+
 				"or each node would keep the other's storage alive:", haltLine),
 			{Say: "Or at the service processor of each node, as the last resort:", Type: "system power off"},
 		}},
-		Off: []runbook.Instruction{{Say: "The console of each node (service processor: system console) shows LOADER>. Remotely: none of " +
+		Off: []manual.Instruction{{Say: "The console of each node (service processor: system console) shows LOADER>. Remotely: none of " +
 			"these answers a ping: " + strings.Join(s.Nodes, ", ")}},
-		On: []runbook.Instruction{typed(at, "Every node's health is true:", showLine)},
+		On: []manual.Instruction{typed(at, "Every node's health is true:", showLine)},
 	}
 }
 

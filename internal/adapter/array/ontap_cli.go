@@ -8,7 +8,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/ssh"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // The command lines of ONTAP, which is no shell. Each is fixed, so that nothing needs to be quoted for it. Takeover is
@@ -24,7 +24,7 @@ type ontapCLI struct{ conn *ssh.Conn }
 
 // run runs a command line. Errors are told in its output: the exit status of an ONTAP is 0 all the same.
 func (o ontapCLI) run(ctx context.Context, line string) (string, error) {
-	res, err := o.conn.Run(ctx, runbook.Command{Line: line}, "")
+	res, err := o.conn.Run(ctx, schema.Command{Line: line}, "")
 	if err != nil {
 		return "", err
 	}

@@ -16,7 +16,7 @@ import (
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/ssh/sshsim"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // ontapDouble is a cluster of two nodes, each with its management address; that of the cluster is the first node's. It
@@ -163,7 +163,7 @@ func startCLI(t *testing.T, commands func(d *cliDouble) map[string]sshsim.Handle
 }
 
 func (d *cliDouble) open(t *testing.T, nodeType string, spec declared) (adapter.Node, func() error) {
-	conn := &ssh.ConnSpec{Address: d.Address(), User: sshsim.User, HostKey: d.HostKey(), Key: runbook.SecretRef{Credential: "key"}}
+	conn := &ssh.ConnSpec{Address: d.Address(), User: sshsim.User, HostKey: d.HostKey(), Key: schema.SecretRef{Credential: "key"}}
 	return opened(t, "ssh", conn, nodeType, spec, vault{"key": d.ClientKey()})
 }
 

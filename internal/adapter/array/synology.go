@@ -9,8 +9,8 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/rest"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
 )
 
 // synologyPort is where DSM listens for HTTPS unless told otherwise.
@@ -22,8 +22,8 @@ type SynologyConn struct {
 	rest.Account `yaml:",inline"`
 }
 
-func (c *SynologyConn) mistakes() []error       { return c.Check() }
-func (c *SynologyConn) place() runbook.Endpoint { return c.Endpoint(c.Username, c.Password) }
+func (c *SynologyConn) mistakes() []error      { return c.Check() }
+func (c *SynologyConn) place() manual.Endpoint { return c.Endpoint(c.Username, c.Password) }
 
 func (c *SynologyConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
 	client, err := rest.New(rest.Config{
@@ -57,10 +57,10 @@ func (s *SynologySpec) open(via adapter.Conn) (system, error) {
 	return c, nil
 }
 
-func (s *SynologySpec) hand(at runbook.Endpoint) runbook.ManualProcedure {
+func (s *SynologySpec) hand(at manual.Endpoint) manual.Procedure {
 	h := pages(at, "the user icon at the top right > Shutdown.",
 		"Its power light is dark. Remotely: it does not answer a ping for two minutes.", "Storage Manager shows its volumes as normal.")
-	h.Do[plan.Stop] = append(h.Do[plan.Stop], runbook.Instruction{Say: "Or hold its power button until it beeps once, and let go."})
+	h.Do[plan.Stop] = append(h.Do[plan.Stop], manual.Instruction{Say: "Or hold its power button until it beeps once, and let go."})
 	return h
 }
 

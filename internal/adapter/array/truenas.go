@@ -10,15 +10,16 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/rest"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // TrueNASConn are the keys of a connection of type "truenas".
 type TrueNASConn struct {
 	rest.Server `yaml:",inline"`
-	Username    string            `yaml:"username" check:"required" json:"username"` // whose key it is
-	APIKey      runbook.SecretRef `yaml:"api_key" check:"required" json:"api_key,omitzero"`
+	Username    string           `yaml:"username" check:"required" json:"username"` // whose key it is
+	APIKey      schema.SecretRef `yaml:"api_key" check:"required" json:"api_key,omitzero"`
 	// API is "rest" for releases before 25.04, which have no JSON-RPC; releases from 26 on have nothing else.
 	API string `yaml:"api" json:"api,omitempty"`
 }
@@ -26,7 +27,7 @@ type TrueNASConn struct {
 func (c *TrueNASConn) mistakes() []error {
 	errs := c.Check()
 	if c.API != "" && c.API != "rest" && c.API != "websocket" {
-		errs = append(errs, &runbook.KeyError{
+		errs = append(errs, &schema.KeyError{
 			Key: "api",
 			Err: fmt.Errorf("api %q is neither websocket (25.04 and later) nor rest (earlier)", c.API),
 		})
@@ -34,7 +35,7 @@ func (c *TrueNASConn) mistakes() []error {
 	return errs
 }
 
-func (c *TrueNASConn) place() runbook.Endpoint { return c.Endpoint(c.Username, c.APIKey) }
+func (c *TrueNASConn) place() manual.Endpoint { return c.Endpoint(c.Username, c.APIKey) }
 
 func (c *TrueNASConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
 	key := func() (string, error) { return password(secrets, c.APIKey) }
@@ -64,11 +65,11 @@ func (s *TrueNASSpec) open(via adapter.Conn) (system, error) {
 	return &trueNAS{api, s.Pools}, nil
 }
 
-func (s *TrueNASSpec) hand(at runbook.Endpoint) runbook.ManualProcedure {
+func (s *TrueNASSpec) hand(at manual.Endpoint) manual.Procedure {
 	h := pages(at, "the power symbol at the top right > Shut Down.",
 		"Its power light is dark. Remotely: it does not answer a ping for a minute.",
 		"Storage shows every pool as online.")
-	h.Do[plan.Stop] = append(h.Do[plan.Stop], runbook.Instruction{
+	h.Do[plan.Stop] = append(h.Do[plan.Stop], manual.Instruction{
 		Say:  "Or at its console, from the menu: Shut down. Or in its shell:",
 		Type: "midclt call system.shutdown 'mains failure'",
 	})

@@ -10,8 +10,8 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/rest"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
 )
 
 // UnityConn are the keys of a connection of type "unity".
@@ -20,8 +20,8 @@ type UnityConn struct {
 	rest.Account `yaml:",inline"`
 }
 
-func (c *UnityConn) mistakes() []error       { return c.Check() }
-func (c *UnityConn) place() runbook.Endpoint { return c.Endpoint(c.Username, c.Password) }
+func (c *UnityConn) mistakes() []error      { return c.Check() }
+func (c *UnityConn) place() manual.Endpoint { return c.Endpoint(c.Username, c.Password) }
 
 func (c *UnityConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
 	client, err := rest.New(rest.Config{
@@ -55,7 +55,7 @@ func (s *UnitySpec) open(via adapter.Conn) (system, error) {
 	return c, nil
 }
 
-func (s *UnitySpec) hand(at runbook.Endpoint) runbook.ManualProcedure {
+func (s *UnitySpec) hand(at manual.Endpoint) manual.Procedure {
 	return pages(at, "Service > Service Tasks > Storage System > Shut Down System > Execute (it asks for the service password).",
 		"The lights of both storage processors are out, or only their standby lights are lit. Remotely: its pages do not open for five minutes.",
 		"System View shows the system's health as OK.")

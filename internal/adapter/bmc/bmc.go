@@ -8,7 +8,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Controller is the management controller of one machine.
@@ -54,15 +54,15 @@ func (n node) Do(ctx context.Context, do adapter.Command) error {
 	return nil
 }
 
-// NodeType is the node type of machines that are known by their controllers alone, reached by connections of type conn.
+// Traits are those of machines that are known by their controllers alone, reached by connections of type conn.
 // What such a machine holds is not known, so that it is stopped like storage: only when all that uses it is proven off.
-func NodeType(name, conn string) runbook.NodeType {
-	return runbook.NodeType{
-		Name:  name,
-		Doc:   "a machine that only its management controller can manage",
-		Kind:  plan.Other,
-		Via:   []string{conn},
-		Verbs: func(any) plan.Verbs { return plan.VerbSet(plan.Stop, plan.Force, plan.Start) },
+func Traits(name, conn string) schema.Traits {
+	return schema.Traits{
+		Name: name,
+		Doc:  "a machine that only its management controller can manage",
+		Kind: plan.Other,
+		Via:  []string{conn},
+		Can:  plan.VerbSet(plan.Stop, plan.Force, plan.Start),
 		Times: map[plan.Verb]plan.Times{
 			plan.Stop:  {Nominal: 90 * time.Second, Within: 5 * time.Minute},
 			plan.Force: {Nominal: 10 * time.Second, Within: time.Minute},

@@ -14,7 +14,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // BcacheSpec are the keys of a node of type "bcache".
@@ -40,13 +40,13 @@ const standsStill = 10 * time.Second
 func (s *BcacheSpec) mistakes() []error {
 	var errs []error
 	if !bcacheName.MatchString(s.Device) && !uuid.MatchString(s.Device) {
-		errs = append(errs, &runbook.KeyError{
+		errs = append(errs, &schema.KeyError{
 			Key: "device",
 			Err: errors.New(`it must be a name such as bcache0, or the backing device's UUID as "bcache-super-show" prints it (dev.uuid)`),
 		})
 	}
 	if s.Set != "" && !uuid.MatchString(s.Set) {
-		errs = append(errs, &runbook.KeyError{
+		errs = append(errs, &schema.KeyError{
 			Key: "set",
 			Err: errors.New(`it must be the UUID of a cache set, as "ls /sys/fs/bcache" prints it`),
 		})

@@ -15,7 +15,7 @@ import (
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/ssh/sshsim"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // all are the models of every system, made anew.
@@ -23,7 +23,7 @@ var all = []func() *model{newBcache, newLVMCache, newWritecache, newZFS, newOpen
 
 type key string
 
-func (k key) Secret(runbook.SecretRef) (string, error) { return string(k), nil }
+func (k key) Secret(schema.SecretRef) (string, error) { return string(k), nil }
 
 // start serves a model over SSH and opens its node.
 func start(t *testing.T, m *model) (*sshsim.Server, *registry.Registry, adapter.Node) {
@@ -32,10 +32,10 @@ func start(t *testing.T, m *model) (*sshsim.Server, *registry.Registry, adapter.
 	require.NoError(t, err)
 	t.Cleanup(server.Close)
 	set, err := registry.Open([]adapter.Family{ssh.Family(), cache.Family()},
-		[]runbook.ConnectionDecl{{Name: "host", Type: "ssh", Spec: &ssh.ConnSpec{
-			Address: server.Address(), User: sshsim.User, HostKey: server.HostKey(), Key: runbook.SecretRef{Credential: "key"},
+		[]schema.Connection{{Name: "host", Type: "ssh", Spec: &ssh.ConnSpec{
+			Address: server.Address(), User: sshsim.User, HostKey: server.HostKey(), Key: schema.SecretRef{Credential: "key"},
 		}}},
-		[]runbook.NodeDecl{{ID: "cache", Type: m.kind, Via: "host", Spec: m.spec}}, key(server.ClientKey()))
+		[]schema.Node{{ID: "cache", Type: m.kind, Via: "host", Spec: m.spec}}, key(server.ClientKey()))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Close()) })
 	n, ok := set.Node("cache")

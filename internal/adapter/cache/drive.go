@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // DriveSpec are the keys of a node of type "drive.cache".
@@ -25,7 +25,7 @@ func (s *DriveSpec) mistakes() []error {
 	var errs []error
 	for _, d := range s.Drives {
 		if !driveName.MatchString(d) || strings.Contains(d, "..") {
-			errs = append(errs, &runbook.KeyError{
+			errs = append(errs, &schema.KeyError{
 				Key: "drives",
 				Err: fmt.Errorf("%q is not a device file such as /dev/disk/by-id/ata-…", d),
 			})
@@ -52,7 +52,7 @@ func (s *DriveSpec) system() system {
 func (s *DriveSpec) typed() typed {
 	d := s.system().(drives)
 	line := func(argv []string) []string {
-		return []string{runbook.Command{Argv: append(append([]string(nil), argv...), s.Drives...)}.Shell()}
+		return []string{schema.Command{Argv: append(append([]string(nil), argv...), s.Drives...)}.Shell()}
 	}
 	return typed{
 		do: map[plan.Verb][]string{

@@ -2,8 +2,9 @@ package cache
 
 import (
 	"ebbtide/internal/adapter/ssh"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // typed are the command lines that a person types for a cache, as root on its host.
@@ -15,28 +16,28 @@ type typed struct {
 }
 
 // hand puts the lines behind the login at a place.
-func (t typed) hand(at runbook.Endpoint) runbook.ManualProcedure {
+func (t typed) hand(at manual.Endpoint) manual.Procedure {
 	const say = "From any machine that may log in there, or without the ssh part as root at its own console:"
 	sudo := ""
 	if at.User != "root" {
 		sudo = "sudo "
 	}
-	line := func(command string) string { return ssh.Login(at) + " " + runbook.Quote(sudo+command) }
-	h := runbook.ManualProcedure{Do: map[plan.Verb][]runbook.Instruction{}}
+	line := func(command string) string { return ssh.Login(at) + " " + schema.Quote(sudo+command) }
+	h := manual.Procedure{Do: map[plan.Verb][]manual.Instruction{}}
 	for v := plan.Protect; v <= plan.Unprotect; v++ {
 		for _, command := range t.do[v] {
-			h.Do[v] = append(h.Do[v], runbook.Instruction{Say: say, Type: line(command)})
+			h.Do[v] = append(h.Do[v], manual.Instruction{Say: say, Type: line(command)})
 		}
 	}
 	if at := h.Do[plan.Protect]; len(at) > 0 { // what it is put back to
-		h.Do[plan.Protect] = append([]runbook.Instruction{{Say: "First write down what this says now:", Type: line(t.look)}}, at...)
-		h.Back = []runbook.Instruction{{Say: "It says what was written down before it was changed:", Type: line(t.look)}}
+		h.Do[plan.Protect] = append([]manual.Instruction{{Say: "First write down what this says now:", Type: line(t.look)}}, at...)
+		h.Back = []manual.Instruction{{Say: "It says what was written down before it was changed:", Type: line(t.look)}}
 	}
-	h.Clean = []runbook.Instruction{{Say: t.clean + ":", Type: line(t.look)}}
+	h.Clean = []manual.Instruction{{Say: t.clean + ":", Type: line(t.look)}}
 	on := t.on
 	if on == "" {
 		on = "This ends without an error"
 	}
-	h.On = []runbook.Instruction{{Say: on + ":", Type: line(t.look)}}
+	h.On = []manual.Instruction{{Say: on + ":", Type: line(t.look)}}
 	return h
 }

@@ -10,7 +10,7 @@ import (
 	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/adapter/ssh"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // host is where a cache is.
@@ -18,7 +18,7 @@ type host struct{ conn *ssh.Conn }
 
 // run runs a command as the user of the connection. Its exit status is for the caller to judge.
 func (h host) run(ctx context.Context, argv ...string) (process.Result, error) {
-	return h.conn.Run(ctx, runbook.Command{Argv: argv}, "")
+	return h.conn.Run(ctx, schema.Command{Argv: argv}, "")
 }
 
 // root runs a command as root.
@@ -31,7 +31,7 @@ func (h host) write(ctx context.Context, text string, argv ...string) (process.R
 	if h.conn.User() != "root" {
 		argv = append([]string{"sudo", "-n"}, argv...)
 	}
-	res, err := h.conn.Run(ctx, runbook.Command{Argv: argv}, text)
+	res, err := h.conn.Run(ctx, schema.Command{Argv: argv}, text)
 	if err == nil && res.Code != 0 && strings.HasPrefix(res.Stderr, "sudo: ") {
 		return res, fmt.Errorf("%w: %s; let %s run %q by sudo without a password", adapter.ErrRefused,
 			said(res), h.conn.User(), strings.Join(argv[2:], " "))

@@ -11,7 +11,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // LVMSpec are the keys that both of LVM's caches have.
@@ -26,7 +26,7 @@ func (s *LVMSpec) mistakes() []error {
 	if lvName.MatchString(s.LV) {
 		return nil
 	}
-	return []error{&runbook.KeyError{Key: "lv", Err: errors.New(`it must be VG/LV: "lvs -S 'segtype=~cache'" lists them`)}}
+	return []error{&schema.KeyError{Key: "lv", Err: errors.New(`it must be VG/LV: "lvs -S 'segtype=~cache'" lists them`)}}
 }
 
 func (s *LVMSpec) verbs() plan.Verbs { return caching }
@@ -70,11 +70,11 @@ type LVMCacheSpec struct {
 func (s *LVMCacheSpec) system() system { return &dmCache{&s.LVMSpec} }
 
 func (s *LVMCacheSpec) typed() typed {
-	through := runbook.Command{Argv: s.change("--cachemode", "writethrough")}.Shell()
+	through := schema.Command{Argv: s.change("--cachemode", "writethrough")}.Shell()
 	return typed{
 		do: map[plan.Verb][]string{
 			plan.Protect: {through}, plan.Flush: {through},
-			plan.Unprotect: {runbook.Command{Argv: s.change("--cachemode", "writeback")}.Shell()},
+			plan.Unprotect: {schema.Command{Argv: s.change("--cachemode", "writeback")}.Shell()},
 		},
 		look:  "lvs --noheadings -o cache_mode,cache_dirty_blocks " + s.LV,
 		clean: "It says writethrough and 0",
@@ -147,11 +147,11 @@ type LVMWritecacheSpec struct {
 func (s *LVMWritecacheSpec) system() system { return &dmWritecache{&s.LVMSpec} }
 
 func (s *LVMWritecacheSpec) typed() typed {
-	clean := runbook.Command{Argv: s.change("--cachesettings", "cleaner=1")}.Shell()
+	clean := schema.Command{Argv: s.change("--cachesettings", "cleaner=1")}.Shell()
 	return typed{
 		do: map[plan.Verb][]string{
 			plan.Protect: {clean}, plan.Flush: {clean, "dmsetup message " + s.dm() + " 0 flush"},
-			plan.Unprotect: {runbook.Command{Argv: s.change("--cachesettings", "cleaner=0")}.Shell()},
+			plan.Unprotect: {schema.Command{Argv: s.change("--cachesettings", "cleaner=0")}.Shell()},
 		},
 		look: "dmsetup status " + s.dm(),
 		clean: "It is empty when of the four numbers after the word writecache the first is 0 (no error), the second and the third are " +

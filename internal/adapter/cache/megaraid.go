@@ -15,7 +15,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // MegaRAIDSpec are the keys of a node of type "megaraid".
@@ -30,10 +30,10 @@ var storcli = regexp.MustCompile(`^(/[A-Za-z0-9_./-]*/)?(storcli|perccli)2?(64)?
 func (s *MegaRAIDSpec) mistakes() []error {
 	var errs []error
 	if s.Controller < 0 {
-		errs = append(errs, &runbook.KeyError{Key: "controller", Err: errors.New("controllers are counted from 0")})
+		errs = append(errs, &schema.KeyError{Key: "controller", Err: errors.New("controllers are counted from 0")})
 	}
 	if s.Program != "" && !storcli.MatchString(s.Program) {
-		errs = append(errs, &runbook.KeyError{
+		errs = append(errs, &schema.KeyError{
 			Key: "program",
 			Err: errors.New("it must be storcli64, perccli64 or the like, or its absolute path"),
 		})

@@ -8,8 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // The lines of bcache and of the device mapper are what Debian's kernel 6.1 printed; the others are made after the vendors'
@@ -164,7 +165,7 @@ func TestMistakesInSpecs(t *testing.T) {
 	} {
 		errs := spec.mistakes()
 		require.Len(t, errs, 1, key)
-		var at *runbook.KeyError
+		var at *schema.KeyError
 		require.ErrorAs(t, errs[0], &at)
 		require.Equal(t, key, at.Key)
 	}
@@ -191,8 +192,8 @@ func TestEveryTypeIsDoneByHand(t *testing.T) {
 	require.Len(t, types, len(specs))
 	for _, k := range types {
 		spec := specs[k.Name]
-		place := func(string) runbook.Endpoint { return runbook.Endpoint{Address: "10.0.0.5:2222", User: "ebbtide"} }
-		h := k.ByHand(&runbook.NodeDecl{Via: "host", Spec: spec}, place)
+		place := func(string) manual.Endpoint { return manual.Endpoint{Address: "10.0.0.5:2222", User: "ebbtide"} }
+		h := k.ByHand(&schema.Node{Via: "host", Spec: spec}, place)
 		for v := plan.Protect; v <= plan.Unprotect; v++ {
 			require.Equal(t, spec.verbs().Has(v), len(h.Do[v]) > 0, "%s %s", k.Name, v)
 			for _, one := range h.Do[v] {

@@ -8,7 +8,7 @@ import (
 
 	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // SmartArraySpec are the keys of a node of type "smartarray".
@@ -20,10 +20,10 @@ type SmartArraySpec struct {
 func (s *SmartArraySpec) mistakes() []error {
 	var errs []error
 	if s.Slot < 0 {
-		errs = append(errs, &runbook.KeyError{Key: "slot", Err: errors.New("slots are counted from 0")})
+		errs = append(errs, &schema.KeyError{Key: "slot", Err: errors.New("slots are counted from 0")})
 	}
 	if s.Program != "" && !oneOf("ssacli", "hpssacli", "hpacucli")(s.Program) {
-		errs = append(errs, &runbook.KeyError{Key: "program", Err: errors.New("it must be ssacli, hpssacli or hpacucli")})
+		errs = append(errs, &schema.KeyError{Key: "program", Err: errors.New("it must be ssacli, hpssacli or hpacucli")})
 	}
 	return errs
 }

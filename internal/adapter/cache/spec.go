@@ -13,8 +13,9 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/ssh"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // declared is what the spec of each type can do.
@@ -35,7 +36,7 @@ const caching = plan.Verbs(1<<plan.Protect | 1<<plan.Flush | 1<<plan.Unprotect)
 // Family serves the nodes of this package, over connections of type "ssh".
 func Family() adapter.Family {
 	return adapter.Family{
-		Nodes: []runbook.NodeType{
+		Nodes: []schema.AnyNodeType{
 			of[BcacheSpec]("bcache", "a bcache device: write-through, proven clean by its state and its dirty data, detached if it "+
 				"stands still", seconds(5, 60)),
 			of[LVMCacheSpec]("lvm.cache", "a logical volume with an LVM cache (dm-cache): write-through once its dirty blocks are written",
@@ -59,27 +60,28 @@ func of[S any, P interface {
 	*S
 	declared
 }](name, doc string, protect plan.Times,
-) runbook.NodeType {
-	return runbook.NodeType{
-		Name:  name,
-		Doc:   doc,
-		Kind:  plan.Other,
-		Risk:  plan.Storage,
-		Via:   []string{"ssh"},
-		Spec:  func() any { return P(new(S)) },
-		Check: func(spec any) []error { return spec.(declared).mistakes() },
-		Verbs: func(spec any) plan.Verbs { return spec.(declared).verbs() },
-		Times: map[plan.Verb]plan.Times{
-			plan.Protect:   protect,
-			plan.Flush:     minutes(1, 15), // what is dirty, at the pace of the slowest disk
-			plan.Stop:      seconds(10, 180),
-			plan.Start:     seconds(20, 600),
-			plan.Unprotect: seconds(5, 120),
+) schema.AnyNodeType {
+	return schema.NodeType[S]{
+		Traits: schema.Traits{
+			Name: name,
+			Doc:  doc,
+			Kind: plan.Other,
+			Risk: plan.Storage,
+			Via:  []string{"ssh"},
+			Times: map[plan.Verb]plan.Times{
+				plan.Protect:   protect,
+				plan.Flush:     minutes(1, 15), // what is dirty, at the pace of the slowest disk
+				plan.Stop:      seconds(10, 180),
+				plan.Start:     seconds(20, 600),
+				plan.Unprotect: seconds(5, 120),
+			},
 		},
-		ByHand: func(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
-			return d.Spec.(declared).typed().hand(places(d.Via))
+		Check: func(s *S) []error { return P(s).mistakes() },
+		Verbs: func(s *S) plan.Verbs { return P(s).verbs() },
+		ByHand: func(d *schema.Node, s *S, places func(string) manual.Endpoint) manual.Procedure {
+			return P(s).typed().hand(places(d.Via))
 		},
-	}
+	}.Any()
 }
 
 func seconds(nominal, within int) plan.Times {
@@ -88,7 +90,7 @@ func seconds(nominal, within int) plan.Times {
 
 func minutes(nominal, within int) plan.Times { return seconds(60*nominal, 60*within) }
 
-func open(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+func open(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 	conn, ok := via.(*ssh.Conn)
 	if !ok {
 		return nil, errors.New("via must name a connection of type ssh")

@@ -12,7 +12,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // ZFSSpec are the keys of a node of type "zfs".
@@ -30,11 +30,11 @@ var zfsName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]*(/[A-Za-z0-9_.:-]+
 func (s *ZFSSpec) mistakes() []error {
 	var errs []error
 	if !zfsName.MatchString(s.Pool) || strings.Contains(s.Pool, "/") {
-		errs = append(errs, &runbook.KeyError{Key: "pool", Err: errors.New(`it must be a pool's name: "zpool list" lists them`)})
+		errs = append(errs, &schema.KeyError{Key: "pool", Err: errors.New(`it must be a pool's name: "zpool list" lists them`)})
 	}
 	for _, d := range s.Datasets {
 		if !zfsName.MatchString(d) || d != s.Pool && !strings.HasPrefix(d, s.Pool+"/") {
-			errs = append(errs, &runbook.KeyError{Key: "datasets", Err: fmt.Errorf("%q is not a dataset of the pool %s", d, s.Pool)})
+			errs = append(errs, &schema.KeyError{Key: "datasets", Err: fmt.Errorf("%q is not a dataset of the pool %s", d, s.Pool)})
 		}
 	}
 	return errs

@@ -15,7 +15,7 @@ import (
 	"os"
 	"strings"
 
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // ErrOther says that a server is not the one that the runbook means.
@@ -27,10 +27,10 @@ var errBoth = errors.New("thumbprint and ca_file can't be combined: keep one")
 func Check(thumbprint, caFile string) []error {
 	var errs []error
 	if _, err := parse(thumbprint); err != nil && thumbprint != "" {
-		errs = append(errs, &runbook.KeyError{Key: "thumbprint", Err: err})
+		errs = append(errs, &schema.KeyError{Key: "thumbprint", Err: err})
 	}
 	if thumbprint != "" && caFile != "" {
-		errs = append(errs, &runbook.KeyError{Key: "ca_file", Err: errBoth})
+		errs = append(errs, &schema.KeyError{Key: "ca_file", Err: errBoth})
 	}
 	return errs
 }

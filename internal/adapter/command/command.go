@@ -11,28 +11,30 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/adapter/script"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Family serves the node type "command".
 func Family() adapter.Family {
 	return adapter.Family{
-		Nodes: []runbook.NodeType{{
-			Name:     "command",
-			Doc:      "driven by programs on the machine that runs Ebbtide, each a list of a program and its arguments",
-			Kind:     plan.Other,
-			Anything: true,
-			Spec:     func() any { return new(script.Spec) },
-			Verbs:    func(spec any) plan.Verbs { return spec.(*script.Spec).Verbs() },
-			Times:    script.Times(),
-			Check:    func(spec any) []error { return check(spec.(*script.Spec)) },
-			ByHand: func(d *runbook.NodeDecl, _ func(string) runbook.Endpoint) runbook.ManualProcedure {
-				return d.Spec.(*script.Spec).ByHand("On the machine that runs Ebbtide, or another that has the program and the keys:",
-					runbook.Command.Shell)
+		Nodes: []schema.AnyNodeType{schema.NodeType[script.Spec]{
+			Traits: schema.Traits{
+				Name:     "command",
+				Doc:      "driven by programs on the machine that runs Ebbtide, each a list of a program and its arguments",
+				Kind:     plan.Other,
+				Anything: true,
+				Times:    script.Times(),
 			},
-		}},
-		Open: func(d runbook.NodeDecl, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+			Verbs: (*script.Spec).Verbs,
+			Check: check,
+			ByHand: func(_ *schema.Node, s *script.Spec, _ func(string) manual.Endpoint) manual.Procedure {
+				return s.ByHand("On the machine that runs Ebbtide, or another that has the program and the keys:",
+					schema.Command.Shell)
+			},
+		}.Any()},
+		Open: func(d schema.Node, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 			return &script.Node{ID: d.ID, Spec: *d.Spec.(*script.Spec), Run: run, Look: unknown}, nil
 		},
 	}
@@ -53,7 +55,7 @@ func check(s *script.Spec) []error {
 }
 
 // run runs a local program. One that can't be run at all is refused: repeating it does not help.
-func run(ctx context.Context, c runbook.Command, stdin string) (process.Result, error) {
+func run(ctx context.Context, c schema.Command, stdin string) (process.Result, error) {
 	res, err := process.Run(ctx, c.Argv, stdin)
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return res, fmt.Errorf("%w: %w", adapter.ErrRefused, err)

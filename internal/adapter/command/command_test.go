@@ -14,7 +14,7 @@ import (
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/script"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // appliance is a program that keeps the state of a cache in the folder that it stands in. It is not idempotent: it
@@ -34,7 +34,7 @@ esac
 `
 
 func spec(program string) *script.Spec {
-	c := func(verb string) runbook.Command { return runbook.Command{Argv: []string{program, verb}} }
+	c := func(verb string) schema.Command { return schema.Command{Argv: []string{program, verb}} }
 	return &script.Spec{
 		Probe: c("probe"), Protect: c("protect"), Flush: c("flush"), Stop: c("stop"), Force: c("force"),
 		Start: c("start"), Unprotect: c("unprotect"),
@@ -42,7 +42,7 @@ func spec(program string) *script.Spec {
 }
 
 func open(t *testing.T, s *script.Spec) adapter.Node {
-	n, err := Family().Open(runbook.NodeDecl{ID: "cache", Type: "command", Spec: s}, nil, nil)
+	n, err := Family().Open(schema.Node{ID: "cache", Type: "command", Spec: s}, nil, nil)
 	require.NoError(t, err)
 	return n
 }
@@ -78,7 +78,7 @@ func TestContract(t *testing.T) {
 func TestArgumentsReachTheProgramAsTheyAre(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	awkward := []string{"a b", "$HOME", "`id`", "'", `"`, "", "*", "-n", "ü\n"}
-	n := open(t, &script.Spec{Stop: runbook.Command{Argv: append([]string{
+	n := open(t, &script.Spec{Stop: schema.Command{Argv: append([]string{
 		"sh", "-c", `f=$1; shift; printf '<%s>' "$@" >"$f"`, "sh",
 		out,
 	}, awkward...)}})
@@ -101,7 +101,7 @@ func TestWhatCannotRunIsRefused(t *testing.T) {
 }
 
 func TestAStopThatHangsIsKilledAndNotRefused(t *testing.T) {
-	n := open(t, &script.Spec{Stop: runbook.Command{Argv: []string{"sleep", "1000"}}})
+	n := open(t, &script.Spec{Stop: schema.Command{Argv: []string{"sleep", "1000"}}})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	err := n.Do(ctx, adapter.Command{Verb: plan.Stop})
@@ -113,7 +113,7 @@ func TestAStopThatHangsIsKilledAndNotRefused(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	c := runbook.Command{Argv: []string{"x"}}
+	c := schema.Command{Argv: []string{"x"}}
 	for _, tt := range []struct {
 		spec script.Spec
 		want string
@@ -122,7 +122,7 @@ func TestCheck(t *testing.T) {
 		{script.Spec{Flush: c}, "flush needs a probe that prints"},
 		{script.Spec{Probe: c, Protect: c}, "protect and unprotect need each other"},
 		{
-			script.Spec{Probe: c, Stop: runbook.Command{Line: "poweroff -f"}},
+			script.Spec{Probe: c, Stop: schema.Command{Line: "poweroff -f"}},
 			`stop must be a list of a program and its arguments: there is no shell here; write [sh, -c, "poweroff -f"]`,
 		},
 	} {

@@ -5,19 +5,20 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Family serves the node types "fake" and "fake.many" from the estate, for tests of what opens a whole runbook. A
 // node of type "fake" is the one of its id, which must have been added before.
 func (e *Estate) Family() adapter.Family {
-	verbs := func(any) plan.Verbs { return plan.VerbSet(plan.Stop, plan.Force, plan.Start) }
+	can := plan.VerbSet(plan.Stop, plan.Force, plan.Start)
+	of := func(t schema.Traits) schema.AnyNodeType { return schema.NodeType[schema.NoKeys]{Traits: t}.Any() }
 	return adapter.Family{
-		Nodes: []runbook.NodeType{
-			{Name: "fake", Doc: "a node in memory", Verbs: verbs},
-			{Name: "fake.many", Doc: "all nodes in memory", Selects: true, Member: "fake", Verbs: verbs},
+		Nodes: []schema.AnyNodeType{
+			of(schema.Traits{Name: "fake", Doc: "a node in memory", Can: can}),
+			of(schema.Traits{Name: "fake.many", Doc: "all nodes in memory", Selects: true, Member: "fake", Can: can}),
 		},
-		Open: func(d runbook.NodeDecl, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+		Open: func(d schema.Node, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 			if d.Type == "fake.many" {
 				return e.Selector(), nil
 			}

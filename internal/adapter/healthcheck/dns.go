@@ -10,7 +10,7 @@ import (
 	"net"
 	"strings"
 
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // The few words of DNS (RFC 1035, RFC 3596) that a health check needs.
@@ -28,7 +28,7 @@ var rcodes = map[uint16]string{1: "format error", 2: "server failure", 3: "no su
 
 // checkDNS asks the server itself. The resolver of package net will not do: it answers from this machine's hosts file
 // first, and a machine that runs shutdowns has the names that matter in there.
-func checkDNS(ctx context.Context, c runbook.DNSCheck) error {
+func checkDNS(ctx context.Context, c schema.DNSCheck) error {
 	server := c.Server
 	if _, _, err := net.SplitHostPort(server); err != nil {
 		server = net.JoinHostPort(server, "53")

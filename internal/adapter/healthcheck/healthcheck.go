@@ -15,7 +15,7 @@ import (
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // checkWithin is how long a check may take that says nothing else.
@@ -23,13 +23,13 @@ const checkWithin = 5 * time.Second
 
 type healthy struct {
 	inner  adapter.Node
-	checks []runbook.HealthCheck
+	checks []schema.HealthCheck
 }
 
 // With adds health checks to a node. When its own probe says On, and nothing of its health, the checks are made: see
 // Check. In every other state nothing is checked. What a watch tells leaves Healthy NotKnown: only a probe runs the
 // checks.
-func With(n adapter.Node, checks []runbook.HealthCheck) adapter.Node {
+func With(n adapter.Node, checks []schema.HealthCheck) adapter.Node {
 	if len(checks) == 0 {
 		return n
 	}
@@ -50,7 +50,7 @@ func (h healthy) Probe(ctx context.Context) (plan.Observation, error) {
 
 // Check makes health checks, all at once: Yes if all pass, No if one fails, NotKnown if the context ended before that
 // was clear. why names the check that fails or is open.
-func Check(ctx context.Context, checks []runbook.HealthCheck) (passed plan.Fact, why string) {
+func Check(ctx context.Context, checks []schema.HealthCheck) (passed plan.Fact, why string) {
 	results := make(chan error, len(checks))
 	for _, c := range checks {
 		go func() { results <- check(ctx, c) }()
@@ -70,7 +70,7 @@ func Check(ctx context.Context, checks []runbook.HealthCheck) (passed plan.Fact,
 }
 
 // check makes one check and says why it fails.
-func check(ctx context.Context, c runbook.HealthCheck) error {
+func check(ctx context.Context, c schema.HealthCheck) error {
 	within := c.Within
 	if within == 0 {
 		within = checkWithin
@@ -109,7 +109,7 @@ func checkTCP(ctx context.Context, address string) error {
 	return conn.Close()
 }
 
-func checkHTTP(ctx context.Context, c runbook.HealthCheck) error {
+func checkHTTP(ctx context.Context, c schema.HealthCheck) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.HTTP, nil)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"ebbtide/internal/adapter/fake"
 	"ebbtide/internal/adapter/healthcheck"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // dnsServer answers questions for "up.lab" (an A record), "six.lab" (AAAA only) and "empty.lab" (no address); of
@@ -112,47 +112,47 @@ func TestHealthChecks(t *testing.T) {
 
 	for _, tt := range []struct {
 		name   string
-		check  runbook.HealthCheck
+		check  schema.HealthCheck
 		detail string // of what fails; empty: it passes
 	}{
-		{"tcp", runbook.HealthCheck{TCP: plain.Listener.Addr().String()}, ""},
-		{"tcp, nobody there", runbook.HealthCheck{TCP: deadAddr}, "connection refused"},
-		{"http", runbook.HealthCheck{HTTP: plain.URL + "/ok"}, ""},
-		{"http, redirect", runbook.HealthCheck{HTTP: plain.URL + "/login"}, ""},
-		{"http, wrong status", runbook.HealthCheck{HTTP: plain.URL + "/none"}, "it answers 404 Not Found"},
-		{"http, that status", runbook.HealthCheck{HTTP: plain.URL + "/none", Status: 404}, ""},
-		{"http, not that status", runbook.HealthCheck{HTTP: plain.URL + "/ok", Status: 204}, "it answers 200 OK, not 204"},
-		{"https, unknown certificate", runbook.HealthCheck{HTTP: secure.URL + "/ok"}, "certificate"},
-		{"https, any certificate", runbook.HealthCheck{HTTP: secure.URL + "/ok", Insecure: true}, ""},
-		{"dns", runbook.HealthCheck{DNS: &runbook.DNSCheck{Server: dns, Name: "up.lab"}}, ""},
-		{"dns, IPv6 only", runbook.HealthCheck{DNS: &runbook.DNSCheck{Server: dns, Name: "six.lab."}}, ""},
-		{"dns, a lost packet", runbook.HealthCheck{DNS: &runbook.DNSCheck{Server: dns, Name: "slow.lab"}}, ""},
-		{"dns, unknown", runbook.HealthCheck{DNS: &runbook.DNSCheck{Server: dns, Name: "down.lab"}}, "no such name"},
+		{"tcp", schema.HealthCheck{TCP: plain.Listener.Addr().String()}, ""},
+		{"tcp, nobody there", schema.HealthCheck{TCP: deadAddr}, "connection refused"},
+		{"http", schema.HealthCheck{HTTP: plain.URL + "/ok"}, ""},
+		{"http, redirect", schema.HealthCheck{HTTP: plain.URL + "/login"}, ""},
+		{"http, wrong status", schema.HealthCheck{HTTP: plain.URL + "/none"}, "it answers 404 Not Found"},
+		{"http, that status", schema.HealthCheck{HTTP: plain.URL + "/none", Status: 404}, ""},
+		{"http, not that status", schema.HealthCheck{HTTP: plain.URL + "/ok", Status: 204}, "it answers 200 OK, not 204"},
+		{"https, unknown certificate", schema.HealthCheck{HTTP: secure.URL + "/ok"}, "certificate"},
+		{"https, any certificate", schema.HealthCheck{HTTP: secure.URL + "/ok", Insecure: true}, ""},
+		{"dns", schema.HealthCheck{DNS: &schema.DNSCheck{Server: dns, Name: "up.lab"}}, ""},
+		{"dns, IPv6 only", schema.HealthCheck{DNS: &schema.DNSCheck{Server: dns, Name: "six.lab."}}, ""},
+		{"dns, a lost packet", schema.HealthCheck{DNS: &schema.DNSCheck{Server: dns, Name: "slow.lab"}}, ""},
+		{"dns, unknown", schema.HealthCheck{DNS: &schema.DNSCheck{Server: dns, Name: "down.lab"}}, "no such name"},
 		// This machine's hosts file knows localhost: only the server's answer counts.
-		{"dns, hosts file", runbook.HealthCheck{DNS: &runbook.DNSCheck{Server: dns, Name: "localhost"}}, "no such name"},
-		{"dns, no address", runbook.HealthCheck{DNS: &runbook.DNSCheck{Server: dns, Name: "empty.lab"}}, "it knows no address"},
+		{"dns, hosts file", schema.HealthCheck{DNS: &schema.DNSCheck{Server: dns, Name: "localhost"}}, "no such name"},
+		{"dns, no address", schema.HealthCheck{DNS: &schema.DNSCheck{Server: dns, Name: "empty.lab"}}, "it knows no address"},
 		{
 			"dns, no answer",
-			runbook.HealthCheck{DNS: &runbook.DNSCheck{Server: dns, Name: "mute.lab"}, Within: 50 * time.Millisecond},
+			schema.HealthCheck{DNS: &schema.DNSCheck{Server: dns, Name: "mute.lab"}, Within: 50 * time.Millisecond},
 			"no answer within 50ms",
 		},
-		{"dns, not a name", runbook.HealthCheck{DNS: &runbook.DNSCheck{Server: dns, Name: "a..b"}}, "is not a DNS name"},
-		{"ntp", runbook.HealthCheck{NTP: ntpServer(t, 3, 0)}, ""},
-		{"ntp, a clock that nobody set", runbook.HealthCheck{NTP: ntpServer(t, 3, 3)}, "its clock is not set"},
-		{"ntp, no source", runbook.HealthCheck{NTP: ntpServer(t, 16, 0)}, "stratum 16"},
-		{"ntp, kiss of death", runbook.HealthCheck{NTP: ntpServer(t, 0, 0)}, `it says "RATE"`},
-		{"ntp, no answer", runbook.HealthCheck{NTP: ntpServer(t, -1, 0), Within: 50 * time.Millisecond}, "no answer within 50ms"},
-		{"ping", runbook.HealthCheck{Ping: "127.0.0.1"}, ""},
-		{"ping, no time", runbook.HealthCheck{Ping: "127.0.0.1", Within: 1}, "no answer within 1ms"},
-		{"command", runbook.HealthCheck{Command: []string{"true"}}, ""},
-		{"command, fails", runbook.HealthCheck{Command: []string{"sh", "-c", "exit 3"}}, "exit status 3"},
-		{"command, none", runbook.HealthCheck{Command: []string{"/nowhere/check"}}, "no such file"},
-		{"command, hangs", runbook.HealthCheck{Command: []string{"sleep", "60"}, Within: 50 * time.Millisecond}, "no answer within 50ms"},
+		{"dns, not a name", schema.HealthCheck{DNS: &schema.DNSCheck{Server: dns, Name: "a..b"}}, "is not a DNS name"},
+		{"ntp", schema.HealthCheck{NTP: ntpServer(t, 3, 0)}, ""},
+		{"ntp, a clock that nobody set", schema.HealthCheck{NTP: ntpServer(t, 3, 3)}, "its clock is not set"},
+		{"ntp, no source", schema.HealthCheck{NTP: ntpServer(t, 16, 0)}, "stratum 16"},
+		{"ntp, kiss of death", schema.HealthCheck{NTP: ntpServer(t, 0, 0)}, `it says "RATE"`},
+		{"ntp, no answer", schema.HealthCheck{NTP: ntpServer(t, -1, 0), Within: 50 * time.Millisecond}, "no answer within 50ms"},
+		{"ping", schema.HealthCheck{Ping: "127.0.0.1"}, ""},
+		{"ping, no time", schema.HealthCheck{Ping: "127.0.0.1", Within: 1}, "no answer within 1ms"},
+		{"command", schema.HealthCheck{Command: []string{"true"}}, ""},
+		{"command, fails", schema.HealthCheck{Command: []string{"sh", "-c", "exit 3"}}, "exit status 3"},
+		{"command, none", schema.HealthCheck{Command: []string{"/nowhere/check"}}, "no such file"},
+		{"command, hangs", schema.HealthCheck{Command: []string{"sleep", "60"}, Within: 50 * time.Millisecond}, "no answer within 50ms"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			require.NoError(t, tt.check.Check())
 			inner := fake.New(time.Now).Add("srv", fake.Spec{})
-			n := healthcheck.With(inner, []runbook.HealthCheck{{Command: []string{"true"}}, tt.check})
+			n := healthcheck.With(inner, []schema.HealthCheck{{Command: []string{"true"}}, tt.check})
 			seen, err := n.Probe(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, plan.On, seen.State)
@@ -168,7 +168,7 @@ func TestHealthChecks(t *testing.T) {
 }
 
 func TestHealthIsNotKnownWhenThereIsNoTime(t *testing.T) {
-	n := healthcheck.With(fake.New(time.Now).Add("srv", fake.Spec{}), []runbook.HealthCheck{{Command: []string{"sleep", "60"}}})
+	n := healthcheck.With(fake.New(time.Now).Add("srv", fake.Spec{}), []schema.HealthCheck{{Command: []string{"sleep", "60"}}})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	seen, err := n.Probe(ctx)
@@ -179,7 +179,7 @@ func TestHealthIsNotKnownWhenThereIsNoTime(t *testing.T) {
 
 func TestHealthIsCheckedOnlyWhenOn(t *testing.T) {
 	inner := fake.New(time.Now).Add("srv", fake.Spec{State: plan.Off})
-	n := healthcheck.With(inner, []runbook.HealthCheck{{Command: []string{"false"}}})
+	n := healthcheck.With(inner, []schema.HealthCheck{{Command: []string{"false"}}})
 	seen, err := n.Probe(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, inner.Truth(), seen)

@@ -17,13 +17,13 @@ import (
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // secrets are literal here: a reference's Env is the secret itself.
 type secrets struct{}
 
-func (secrets) Secret(r runbook.SecretRef) (string, error) { return r.Env, nil }
+func (secrets) Secret(r schema.SecretRef) (string, error) { return r.Env, nil }
 
 func machine(t *testing.T, vms ...*hypervsim.VM) *hypervsim.Windows {
 	t.Helper()
@@ -34,7 +34,7 @@ func machine(t *testing.T, vms ...*hypervsim.VM) *hypervsim.Windows {
 
 func winrmSpec(w *hypervsim.Windows) *powershell.ConnSpec {
 	return &powershell.ConnSpec{
-		URL: w.URL(), Username: windowssim.User, Password: runbook.SecretRef{Env: windowssim.Password},
+		URL: w.URL(), Username: windowssim.User, Password: schema.SecretRef{Env: windowssim.Password},
 		Auth: "basic", Thumbprint: w.Thumbprint(),
 	}
 }
@@ -47,7 +47,7 @@ type byShell struct {
 
 func (c *byShell) Close() error { c.closed = true; return nil }
 
-func (c *byShell) Run(ctx context.Context, command runbook.Command, stdin string) (process.Result, error) {
+func (c *byShell) Run(ctx context.Context, command schema.Command, stdin string) (process.Result, error) {
 	if c.closed {
 		return process.Result{}, adapter.ErrUnreachable
 	}
@@ -58,8 +58,8 @@ func (c *byShell) Run(ctx context.Context, command runbook.Command, stdin string
 func opened(t *testing.T, conn *powershell.ConnSpec, kind string, spec any) (adapter.Node, *registry.Registry) {
 	t.Helper()
 	set, err := registry.Open([]adapter.Family{powershell.Family(), Family()},
-		[]runbook.ConnectionDecl{{Name: "hv1", Type: "winrm", Spec: conn}},
-		[]runbook.NodeDecl{{ID: "node", Type: kind, Via: "hv1", Spec: spec}}, secrets{})
+		[]schema.Connection{{Name: "hv1", Type: "winrm", Spec: conn}},
+		[]schema.Node{{ID: "node", Type: kind, Via: "hv1", Spec: spec}}, secrets{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Close()) })
 	n, ok := set.Node("node")
@@ -90,7 +90,7 @@ func TestContract(t *testing.T) {
 						}
 						if shell {
 							c := &byShell{w: w}
-							n, err := open(runbook.NodeDecl{ID: "node", Spec: spec}, c, nil)
+							n, err := open(schema.Node{ID: "node", Spec: spec}, c, nil)
 							require.NoError(t, err)
 							thing.Node, thing.Close = n, c.Close
 							return thing
@@ -271,7 +271,7 @@ func TestScriptsAreFitForAnyShell(t *testing.T) {
 			argv, err := powershell.Script(s).Argv(powershell.Call{Args: wanted{Name: name}})
 			require.NoError(t, err)
 			line := strings.Join(argv, " ")
-			require.Equal(t, line, runbook.Command{Argv: argv}.Shell(), "no word needs quotes")
+			require.Equal(t, line, schema.Command{Argv: argv}.Shell(), "no word needs quotes")
 			require.NotContains(t, line, "=")
 			require.Less(t, len(line), 8000)
 			require.NotContains(t, string(s), "%s")

@@ -16,7 +16,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/powershell"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // VMSpec are the keys of a hyperv.vm.
@@ -61,47 +61,54 @@ var (
 // Family is Hyper-V's part of the runbook language.
 func Family() adapter.Family {
 	via := powershell.Via()
-	verbs := func(v plan.Verbs) func(any) plan.Verbs { return func(any) plan.Verbs { return v } }
 	vmTimes := map[plan.Verb]plan.Times{
 		plan.Stop:  {Nominal: 50 * time.Second, Within: 5 * time.Minute},
 		plan.Force: {Nominal: 10 * time.Second, Within: time.Minute},
 		plan.Start: {Nominal: 30 * time.Second, Within: 6 * time.Minute},
 	}
 	return adapter.Family{
-		Nodes: []runbook.NodeType{
-			{
-				Name: "hyperv.vm", Doc: "a VM of a Hyper-V host, or a clustered one", Kind: plan.VM, Via: via,
-				Spec: func() any { return new(VMSpec) }, Verbs: verbs(vmVerbs), Times: vmTimes, Risk: plan.Application,
-				Check: func(spec any) []error { return checkVM(spec.(*VMSpec)) }, ByHand: vmByHand,
-			},
-			{
-				Name: "hyperv.vms", Doc: "the VMs of a Hyper-V host or of a failover cluster that a name selects", Kind: plan.VM, Via: via,
-				Selects: true, Member: "hyperv.vm",
-				Spec: func() any { return new(VMsSpec) }, Verbs: verbs(vmVerbs), Times: vmTimes, Risk: plan.Application,
-				Check: func(spec any) []error { return checkVMs(spec.(*VMsSpec)) }, ByHand: vmsByHand,
-			},
-			{
-				Name: "hyperv.host", Doc: "a Windows machine that runs Hyper-V", Kind: plan.Host, Via: via,
-				Spec: func() any { return new(HostSpec) }, Verbs: verbs(hostVerbs),
-				Times: map[plan.Verb]plan.Times{
-					plan.Stop:  {Nominal: 2 * time.Minute, Within: 8 * time.Minute},
-					plan.Force: {Nominal: 2 * time.Minute, Within: 8 * time.Minute},
-					plan.Start: {Nominal: 5 * time.Minute, Within: 15 * time.Minute},
+		Nodes: []schema.AnyNodeType{
+			schema.NodeType[VMSpec]{
+				Traits: schema.Traits{
+					Name: "hyperv.vm", Doc: "a VM of a Hyper-V host, or a clustered one", Kind: plan.VM, Via: via,
+					Can: vmVerbs, Times: vmTimes, Risk: plan.Application,
 				},
-				Risk: plan.ControlPlane, ByHand: hostByHand,
-				OffAfter: func(spec any) time.Duration { return cmp.Or(spec.(*HostSpec).OffWhenUnreachable, offAfter) },
-			},
-			{
-				// Not of the kind of clusters that are only set aside: this one is stopped, after all of its VMs and
-				// before its hosts, and takes its shared volumes offline itself.
-				Name: "hyperv.cluster", Doc: "a failover cluster as a whole: between its VMs and its hosts", Kind: plan.Other, Via: via,
-				Spec: func() any { return new(ClusterSpec) }, Verbs: verbs(clusterVerbs),
-				Times: map[plan.Verb]plan.Times{
-					plan.Stop:  {Nominal: 40 * time.Second, Within: 4 * time.Minute},
-					plan.Start: {Nominal: 90 * time.Second, Within: 8 * time.Minute},
+				Check: checkVM, ByHand: vmByHand,
+			}.Any(),
+			schema.NodeType[VMsSpec]{
+				Traits: schema.Traits{
+					Name: "hyperv.vms", Doc: "the VMs of a Hyper-V host or of a failover cluster that a name selects", Kind: plan.VM, Via: via,
+					Selects: true, Member: "hyperv.vm", Can: vmVerbs, Times: vmTimes, Risk: plan.Application,
 				},
-				Risk: plan.ControlPlane, ByHand: clusterByHand,
-			},
+				Check: checkVMs, ByHand: vmsByHand,
+			}.Any(),
+			schema.NodeType[HostSpec]{
+				Traits: schema.Traits{
+					Name: "hyperv.host", Doc: "a Windows machine that runs Hyper-V", Kind: plan.Host, Via: via, Can: hostVerbs,
+					Times: map[plan.Verb]plan.Times{
+						plan.Stop:  {Nominal: 2 * time.Minute, Within: 8 * time.Minute},
+						plan.Force: {Nominal: 2 * time.Minute, Within: 8 * time.Minute},
+						plan.Start: {Nominal: 5 * time.Minute, Within: 15 * time.Minute},
+					},
+					Risk: plan.ControlPlane,
+				},
+				ByHand:   hostByHand,
+				OffAfter: func(s *HostSpec) time.Duration { return cmp.Or(s.OffWhenUnreachable, offAfter) },
+			}.Any(),
+			// Not of the kind of clusters that are only set aside: this one is stopped, after all of its VMs and
+			// before its hosts, and takes its shared volumes offline itself.
+			schema.NodeType[ClusterSpec]{
+				Traits: schema.Traits{
+					Name: "hyperv.cluster", Doc: "a failover cluster as a whole: between its VMs and its hosts", Kind: plan.Other, Via: via,
+					Can: clusterVerbs,
+					Times: map[plan.Verb]plan.Times{
+						plan.Stop:  {Nominal: 40 * time.Second, Within: 4 * time.Minute},
+						plan.Start: {Nominal: 90 * time.Second, Within: 8 * time.Minute},
+					},
+					Risk: plan.ControlPlane,
+				},
+				ByHand: clusterByHand,
+			}.Any(),
 		},
 		Open: open,
 		List: func(conn adapter.Conn) adapter.Lister {
@@ -113,7 +120,7 @@ func Family() adapter.Family {
 
 func checkVM(s *VMSpec) []error {
 	if s.VM != "" && s.UUID != "" {
-		return []error{runbook.Mistake("vm", "vm and uuid can't be combined: keep one")}
+		return []error{schema.Mistake("vm", "vm and uuid can't be combined: keep one")}
 	}
 	return nil
 }
@@ -121,13 +128,13 @@ func checkVM(s *VMSpec) []error {
 func checkVMs(s *VMsSpec) []error {
 	var errs []error
 	if s.Select == (Selection{}) {
-		errs = append(errs, runbook.Mistake("select", "select is empty: give a name, or all: true"))
+		errs = append(errs, schema.Mistake("select", "select is empty: give a name, or all: true"))
 	}
-	return append(errs, runbook.CheckGlobs("select", append([]string{s.Select.Name}, s.Exclude...)...)...)
+	return append(errs, schema.CheckGlobs("select", append([]string{s.Select.Name}, s.Exclude...)...)...)
 }
 
 // open makes a node.
-func open(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+func open(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 	on, ok := via.(powershell.Shell)
 	if !ok {
 		return nil, errors.New("via must name a connection of type winrm or ssh")

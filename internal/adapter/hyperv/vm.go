@@ -10,7 +10,7 @@ import (
 	"ebbtide/internal/adapter/powershell"
 	"ebbtide/internal/adapter/selector"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // kind is how VMs are driven: as those of a host, or as roles of a failover cluster.
@@ -213,14 +213,14 @@ func (n *vms) Do(_ context.Context, do adapter.Command) error {
 type everything struct{ on powershell.Shell }
 
 // Everything lists the VMs that are on, whether a node covers them or not.
-func (e everything) Everything(ctx context.Context) ([]runbook.Running, error) {
+func (e everything) Everything(ctx context.Context) ([]schema.Running, error) {
 	var list []known
 	if err := listAll.run(ctx, e.on, wanted{}, &list); err != nil {
 		return nil, fmt.Errorf("cannot list the VMs: %w", powershell.Asked(err))
 	}
-	var running []runbook.Running
+	var running []schema.Running
 	for _, m := range list {
-		one := runbook.Running{Member: plan.Member{ID: m.ID, Name: m.Name, Host: m.Host, On: true}}
+		one := schema.Running{Member: plan.Member{ID: m.ID, Name: m.Name, Host: m.Host, On: true}}
 		off := m.vm().State == plan.Off
 		if m.Clustered {
 			one.Keys, one.Under = "clustered: true", "hyperv.cluster"

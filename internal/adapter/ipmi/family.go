@@ -11,16 +11,17 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/bmc"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // ConnectionSpec is what a runbook says of a connection of type ipmi: the controller of one machine.
 type ConnectionSpec struct {
-	Address     string            `yaml:"address" check:"required"` // host or host:port; port 623 if not given
-	Username    string            `yaml:"username" check:"required"`
-	Password    runbook.SecretRef `yaml:"password" check:"required"`
-	CipherSuite int               `yaml:"cipher_suite"` // 17 or 3; 17, and 3 where a controller has no 17, if not given
+	Address     string           `yaml:"address" check:"required"` // host or host:port; port 623 if not given
+	Username    string           `yaml:"username" check:"required"`
+	Password    schema.SecretRef `yaml:"password" check:"required"`
+	CipherSuite int              `yaml:"cipher_suite"` // 17 or 3; 17, and 3 where a controller has no 17, if not given
 }
 
 // NodeSpec is what a runbook says of an ipmi.chassis: nothing of its own.
@@ -28,23 +29,19 @@ type NodeSpec struct{}
 
 // Family is IPMI's part of the runbook language.
 func Family() adapter.Family {
-	chassis := bmc.NodeType("ipmi.chassis", "ipmi")
-	chassis.Spec = func() any { return new(NodeSpec) }
-	chassis.ByHand = byHand
 	return adapter.Family{
-		Connections: []runbook.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnectionSpec]{
 			Name:     "ipmi",
 			Doc:      "the management controller of a machine, by IPMI 2.0",
-			Spec:     func() any { return new(ConnectionSpec) },
-			Check:    func(spec any) []error { return check(spec.(*ConnectionSpec)) },
-			Endpoint: func(spec any) runbook.Endpoint { return place(spec.(*ConnectionSpec)) },
+			Check:    check,
+			Endpoint: place,
 			Powers:   true,
-		}},
-		Nodes: []runbook.NodeType{chassis},
-		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+		}.Any()},
+		Nodes: []schema.AnyNodeType{schema.NodeType[NodeSpec]{Traits: bmc.Traits("ipmi.chassis", "ipmi"), ByHand: byHand}.Any()},
+		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			return connect(d.Name, d.Spec.(*ConnectionSpec), secrets)
 		},
-		Open: func(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+		Open: func(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 			c, ok := via.(*conn)
 			if !ok {
 				return nil, errors.New("via must name a connection of type ipmi")
@@ -57,14 +54,14 @@ func Family() adapter.Family {
 func check(s *ConnectionSpec) []error {
 	var errs []error
 	if _, _, err := split(s.Address); err != nil && s.Address != "" {
-		errs = append(errs, &runbook.KeyError{Key: "address", Err: err})
+		errs = append(errs, &schema.KeyError{Key: "address", Err: err})
 	}
 	if len(s.Username) > 16 {
-		errs = append(errs, &runbook.KeyError{Key: "username", Err: errors.New("a user name has at most 16 characters in IPMI")})
+		errs = append(errs, &schema.KeyError{Key: "username", Err: errors.New("a user name has at most 16 characters in IPMI")})
 	}
 	// 17 is SHA-256 and AES, 3 is SHA-1 and AES. The others leave out a part of what protects the password; 0 needs none.
 	if s.CipherSuite != 0 && s.CipherSuite != 3 && s.CipherSuite != 17 {
-		errs = append(errs, &runbook.KeyError{
+		errs = append(errs, &schema.KeyError{
 			Key: "cipher_suite",
 			Err: errors.New("cipher_suite is 17 or 3: the others protect too little"),
 		})
@@ -85,33 +82,33 @@ func split(address string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-func place(s *ConnectionSpec) runbook.Endpoint {
-	return runbook.Endpoint{Address: s.Address, User: s.Username, SecretLocation: s.Password.Location()}
+func place(s *ConnectionSpec) manual.Endpoint {
+	return manual.Endpoint{Address: s.Address, User: s.Username, SecretLocation: s.Password.Location()}
 }
 
-func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
+func byHand(d *schema.Node, _ *NodeSpec, places func(string) manual.Endpoint) manual.Procedure {
 	at := places(d.Via)
 	host, port, err := split(at.Address)
 	tool := "ipmitool -I lanplus -L OPERATOR -a"
 	if err == nil {
-		tool += " -H " + runbook.Quote(host)
+		tool += " -H " + schema.Quote(host)
 		if port != 623 {
 			tool += " -p " + strconv.Itoa(port)
 		}
 	}
-	tool += " -U " + runbook.Quote(at.User) + " chassis power "
-	does := func(command, button string) []runbook.Instruction {
-		return []runbook.Instruction{{Say: "It asks for the password:", Type: tool + command}, {Say: button}}
+	tool += " -U " + schema.Quote(at.User) + " chassis power "
+	does := func(command, button string) []manual.Instruction {
+		return []manual.Instruction{{Say: "It asks for the password:", Type: tool + command}, {Say: button}}
 	}
-	state := []runbook.Instruction{{Type: tool + "status"}}
-	return runbook.ManualProcedure{
-		Do: map[plan.Verb][]runbook.Instruction{
+	state := []manual.Instruction{{Type: tool + "status"}}
+	return manual.Procedure{
+		Do: map[plan.Verb][]manual.Instruction{
 			plan.Stop:  does("soft", "Or press its power button once, shortly."),
 			plan.Force: does("off", "Or hold its power button for 5 seconds."),
 			plan.Start: does("on", "Or press its power button."),
 		},
-		Off: append([]runbook.Instruction{{Say: "Its power light is dark; this says off:"}}, state...),
-		On:  append([]runbook.Instruction{{Say: "Its console shows the system's login; this says on:"}}, state...),
+		Off: append([]manual.Instruction{{Say: "Its power light is dark; this says off:"}}, state...),
+		On:  append([]manual.Instruction{{Say: "Its console shows the system's login; this says on:"}}, state...),
 	}
 }
 

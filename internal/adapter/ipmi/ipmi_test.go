@@ -18,13 +18,14 @@ import (
 	"ebbtide/internal/adapter/ipmi/ipmitest"
 	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/registry"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 type secrets string
 
-func (s secrets) Secret(runbook.SecretRef) (string, error) { return string(s), nil }
+func (s secrets) Secret(schema.SecretRef) (string, error) { return string(s), nil }
 
 func controller(t *testing.T, takes time.Duration) *ipmitest.Controller {
 	t.Helper()
@@ -37,10 +38,10 @@ func controller(t *testing.T, takes time.Duration) *ipmitest.Controller {
 func opened(t *testing.T, address, password string, suite int) (adapter.Node, func() error) {
 	t.Helper()
 	set, err := registry.Open([]adapter.Family{ipmi.Family()},
-		[]runbook.ConnectionDecl{{Name: "bmc", Type: "ipmi", Spec: &ipmi.ConnectionSpec{
-			Address: address, Username: ipmitest.User, Password: runbook.SecretRef{Env: "X"}, CipherSuite: suite,
+		[]schema.Connection{{Name: "bmc", Type: "ipmi", Spec: &ipmi.ConnectionSpec{
+			Address: address, Username: ipmitest.User, Password: schema.SecretRef{Env: "X"}, CipherSuite: suite,
 		}}},
-		[]runbook.NodeDecl{{ID: "tape", Type: "ipmi.chassis", Via: "bmc", Spec: new(ipmi.NodeSpec)}}, secrets(password))
+		[]schema.Node{{ID: "tape", Type: "ipmi.chassis", Via: "bmc", Spec: new(ipmi.NodeSpec)}}, secrets(password))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Close()) })
 	n, ok := set.Node("tape")
@@ -205,8 +206,8 @@ func TestCheck(t *testing.T) {
 }
 
 func TestByHand(t *testing.T) {
-	hand := ipmi.Family().Nodes[0].ByHand(&runbook.NodeDecl{Via: "bmc"}, func(string) runbook.Endpoint {
-		return runbook.Endpoint{Address: "10.0.0.1:6230", User: "ebbtide"}
+	hand := ipmi.Family().Nodes[0].ByHand(&schema.Node{Via: "bmc", Spec: &ipmi.NodeSpec{}}, func(string) manual.Endpoint {
+		return manual.Endpoint{Address: "10.0.0.1:6230", User: "ebbtide"}
 	})
 	require.Equal(t, "ipmitool -I lanplus -L OPERATOR -a -H 10.0.0.1 -p 6230 -U ebbtide chassis power soft", hand.Do[plan.Stop][0].Type)
 }

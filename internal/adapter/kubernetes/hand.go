@@ -3,24 +3,24 @@ package kubernetes
 import (
 	"cmp"
 
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // placeOf is where kubectl goes.
-func placeOf(spec any) runbook.Endpoint {
-	s := spec.(*ConnSpec)
+func placeOf(s *ConnSpec) manual.Endpoint {
 	return s.Endpoint("(a service account; people have their own kubeconfig)", s.Token)
 }
 
-func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
-	name := runbook.Quote(cmp.Or(d.Spec.(*NodeSpec).Node, d.ID))
+func byHand(d *schema.Node, s *NodeSpec, places func(string) manual.Endpoint) manual.Procedure {
+	name := schema.Quote(cmp.Or(s.Node, d.ID))
 	at := "With kubectl as an administrator of the cluster"
 	if address := places(d.Via).Address; address != "" {
 		at += " at " + address
 	}
-	return runbook.ManualProcedure{
-		Do: map[plan.Verb][]runbook.Instruction{
+	return manual.Procedure{
+		Do: map[plan.Verb][]manual.Instruction{
 			plan.Protect: {
 				{Say: at + ". Write down whether it says SchedulingDisabled already:", Type: "kubectl get node " + name},
 				{Type: "kubectl cordon " + name},
@@ -38,8 +38,8 @@ func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.M
 				},
 			},
 		},
-		Clean: []runbook.Instruction{{Say: "It says SchedulingDisabled, and no pods but those of DaemonSets and of the node itself are listed:", Type: "kubectl get node " + name + "; kubectl get pods -A --field-selector spec.nodeName=" + name}},
-		Back: []runbook.Instruction{{
+		Clean: []manual.Instruction{{Say: "It says SchedulingDisabled, and no pods but those of DaemonSets and of the node itself are listed:", Type: "kubectl get node " + name + "; kubectl get pods -A --field-selector spec.nodeName=" + name}},
+		Back: []manual.Instruction{{
 			Say:  "It says Ready, and SchedulingDisabled only if it did before:",
 			Type: "kubectl get node " + name,
 		}},

@@ -15,7 +15,7 @@ import (
 	"ebbtide/internal/adapter/kubernetes/kubetest"
 	"ebbtide/internal/adapter/rest"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // planted is the token of all clusters: it must not be seen anywhere.
@@ -23,7 +23,7 @@ const planted = "eyJhbGciOiJSUzI1NiIsImtpZCI6InBsYW50ZWQifQ"
 
 type vault string
 
-func (v vault) Secret(runbook.SecretRef) (string, error) {
+func (v vault) Secret(schema.SecretRef) (string, error) {
 	if v == "" {
 		return "", errors.New("no such secret")
 	}
@@ -34,12 +34,12 @@ func (v vault) Secret(runbook.SecretRef) (string, error) {
 func opened(t *testing.T, c *kubetest.Cluster, secrets adapter.Secrets) (adapter.Node, adapter.Conn) {
 	t.Helper()
 	f := kubernetes.Family()
-	conn, err := f.Connect(runbook.ConnectionDecl{Name: "kube", Type: "kubernetes", Spec: &kubernetes.ConnSpec{
-		Server: rest.Server{URL: c.URL, Thumbprint: c.Thumbprint()}, Token: runbook.SecretRef{Credential: "kube"},
+	conn, err := f.Connect(schema.Connection{Name: "kube", Type: "kubernetes", Spec: &kubernetes.ConnSpec{
+		Server: rest.Server{URL: c.URL, Thumbprint: c.Thumbprint()}, Token: schema.SecretRef{Credential: "kube"},
 	}}, secrets)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
-	n, err := f.Open(runbook.NodeDecl{
+	n, err := f.Open(schema.Node{
 		ID: "w1", Type: "kubernetes.node", Via: "kube",
 		Spec: &kubernetes.NodeSpec{Node: "worker1"},
 	}, conn, nil)

@@ -16,13 +16,13 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/rest"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // ConnSpec are the keys of a connection of type "kubernetes".
 type ConnSpec struct {
 	rest.Server `yaml:",inline"`
-	Token       runbook.SecretRef `yaml:"token" check:"required" json:"token,omitzero"` // of the service account
+	Token       schema.SecretRef `yaml:"token" check:"required" json:"token,omitzero"` // of the service account
 }
 
 // NodeSpec are the keys of a kubernetes.node.
@@ -35,28 +35,27 @@ var verbs = plan.VerbSet(plan.Protect, plan.Unprotect)
 // Family is Kubernetes' part of the runbook language.
 func Family() adapter.Family {
 	return adapter.Family{
-		Connections: []runbook.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnSpec]{
 			Name: "kubernetes", Doc: "the API of a Kubernetes cluster, by the token of a service account",
-			Spec:     func() any { return new(ConnSpec) },
-			Check:    func(spec any) []error { return spec.(*ConnSpec).Check() },
+			Check:    func(s *ConnSpec) []error { return s.Check() },
 			Endpoint: placeOf,
-		}},
-		Nodes: []runbook.NodeType{{
-			Name: "kubernetes.node", Doc: "a node of a cluster, cordoned and drained for the shutdown and put back as it was; its " +
-				"machine is another node",
-			Kind: plan.Cluster, Via: []string{"kubernetes"},
-			Spec:  func() any { return new(NodeSpec) },
-			Check: func(spec any) []error { return check(spec.(*NodeSpec)) },
-			Verbs: func(any) plan.Verbs { return verbs },
-			// A pod has 30 s to end unless it says otherwise. What a budget holds back is waited for as long as this and
-			// goes down with its machine then.
-			Times: map[plan.Verb]plan.Times{
-				plan.Protect:   {Nominal: 45 * time.Second, Within: 3 * time.Minute},
-				plan.Unprotect: {Nominal: 5 * time.Second, Within: 10 * time.Minute},
+		}.Any()},
+		Nodes: []schema.AnyNodeType{schema.NodeType[NodeSpec]{
+			Traits: schema.Traits{
+				Name: "kubernetes.node", Doc: "a node of a cluster, cordoned and drained for the shutdown and put back as it was; its " +
+					"machine is another node",
+				Kind: plan.Cluster, Via: []string{"kubernetes"}, Can: verbs,
+				// A pod has 30 s to end unless it says otherwise. What a budget holds back is waited for as long as this and
+				// goes down with its machine then.
+				Times: map[plan.Verb]plan.Times{
+					plan.Protect:   {Nominal: 45 * time.Second, Within: 3 * time.Minute},
+					plan.Unprotect: {Nominal: 5 * time.Second, Within: 10 * time.Minute},
+				},
+				Risk: plan.Application,
 			},
-			Risk: plan.Application, ByHand: byHand,
-		}},
-		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+			Check: check, ByHand: byHand,
+		}.Any()},
+		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			spec, ok := d.Spec.(*ConnSpec)
 			if !ok {
 				return nil, fmt.Errorf("its spec is a %T", d.Spec)
@@ -67,7 +66,7 @@ func Family() adapter.Family {
 			}
 			return c, nil
 		},
-		Open: func(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+		Open: func(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 			c, ok := via.(*conn)
 			if !ok {
 				return nil, errors.New("via must name a connection of type kubernetes")
@@ -86,7 +85,7 @@ var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 
 func check(s *NodeSpec) []error {
 	if s.Node != "" && !nodeName.MatchString(s.Node) {
-		return []error{&runbook.KeyError{
+		return []error{&schema.KeyError{
 			Key: "node",
 			Err: fmt.Errorf("%q is not the name of a Kubernetes node: kubectl get nodes lists them", s.Node),
 		}}

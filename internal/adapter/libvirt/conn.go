@@ -12,7 +12,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 
 	"github.com/digitalocean/go-libvirt"
 )
@@ -44,7 +44,7 @@ type conn struct {
 	closed  bool
 }
 
-func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (*conn, error) {
+func connect(d schema.Connection, secrets adapter.Secrets) (*conn, error) {
 	spec, ok := d.Spec.(*ConnSpec)
 	if !ok {
 		return nil, fmt.Errorf("its spec is a %T", d.Spec)

@@ -11,7 +11,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/selector"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // domains is a libvirt.domains.
@@ -36,12 +36,12 @@ func (n *domains) Members(ctx context.Context) ([]plan.Member, error) {
 }
 
 // Everything lists the domains that are on, whether a node covers them or not.
-func (c *conn) Everything(ctx context.Context) ([]runbook.Running, error) {
+func (c *conn) Everything(ctx context.Context) ([]schema.Running, error) {
 	all, err := (&domains{conn: c, spec: &DomainsSpec{Select: Selection{All: true}}}).Members(ctx)
-	var running []runbook.Running
+	var running []schema.Running
 	for _, m := range all {
 		if m.On {
-			running = append(running, runbook.Running{Member: m})
+			running = append(running, schema.Running{Member: m})
 		}
 	}
 	return running, err

@@ -17,19 +17,19 @@ import (
 	"ebbtide/internal/adapter/libvirt/libvirttest"
 	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 type noSecrets struct{}
 
-func (noSecrets) Secret(runbook.SecretRef) (string, error) { return "", errors.New("no such secret") }
+func (noSecrets) Secret(schema.SecretRef) (string, error) { return "", errors.New("no such secret") }
 
 // opened is one node with its connection, made as the daemon makes them.
 func opened(t *testing.T, conn *ConnSpec, kind string, spec any) (adapter.Node, *registry.Registry) {
 	t.Helper()
 	set, err := registry.Open([]adapter.Family{Family()},
-		[]runbook.ConnectionDecl{{Name: "kvm", Type: "libvirt", Spec: conn}},
-		[]runbook.NodeDecl{{ID: "node", Type: kind, Via: "kvm", Spec: spec}}, noSecrets{})
+		[]schema.Connection{{Name: "kvm", Type: "libvirt", Spec: conn}},
+		[]schema.Node{{ID: "node", Type: kind, Via: "kvm", Spec: spec}}, noSecrets{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Close()) })
 	n, ok := set.Node("node")
@@ -243,7 +243,7 @@ func TestAServerThatIsNotLibvirt(t *testing.T) {
 func TestChecks(t *testing.T) {
 	for want, spec := range map[string]any{
 		"need tls":              &ConnSpec{CAFile: "ca.pem"},
-		"keep one way":          &ConnSpec{TLS: "kvm1", Socket: "/s", CAFile: "c", Cert: "c", Key: runbook.SecretRef{Env: "K"}},
+		"keep one way":          &ConnSpec{TLS: "kvm1", Socket: "/s", CAFile: "c", Cert: "c", Key: schema.SecretRef{Env: "K"}},
 		"needs ca_file":         &ConnSpec{TLS: "kvm1"},
 		"is not a UUID":         &DomainSpec{UUID: "web01"},
 		"can't be combined":     &DomainSpec{UUID: "503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b", Domain: "web01"},

@@ -16,8 +16,9 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 
 	"github.com/google/uuid"
 )
@@ -28,10 +29,10 @@ type ConnSpec struct {
 	Socket string `yaml:"socket"`                 // of the daemon; /run/libvirt/libvirt-sock if not given
 	SSH    string `yaml:"ssh" check:"connection"` // an ssh connection to the host that has the socket; this machine if not given
 	// host or host:port of a daemon that listens for TLS, instead of a socket; port 16514
-	TLS    string            `yaml:"tls"`
-	CAFile string            `yaml:"ca_file"`   // with tls: PEM certificates of the daemon's authority
-	Cert   string            `yaml:"cert_file"` // with tls: our certificate, PEM
-	Key    runbook.SecretRef `yaml:"key"`       // with tls: its private key, PEM
+	TLS    string           `yaml:"tls"`
+	CAFile string           `yaml:"ca_file"`   // with tls: PEM certificates of the daemon's authority
+	Cert   string           `yaml:"cert_file"` // with tls: our certificate, PEM
+	Key    schema.SecretRef `yaml:"key"`       // with tls: its private key, PEM
 }
 
 // DomainSpec are the keys of a libvirt.domain.
@@ -71,29 +72,31 @@ func Family() adapter.Family {
 		plan.Force: {Nominal: 5 * time.Second, Within: time.Minute}, // libvirt itself takes up to half a minute over a process that hangs
 		plan.Start: {Nominal: 10 * time.Second, Within: 5 * time.Minute},
 	}
-	verbs := func(any) plan.Verbs { return domainVerbs }
 	return adapter.Family{
-		Connections: []runbook.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnSpec]{
 			Name:     "libvirt",
 			Doc:      "a host's libvirt daemon: its socket here, through SSH, or over TLS",
-			Spec:     func() any { return new(ConnSpec) },
-			Check:    func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
-			Endpoint: func(spec any) runbook.Endpoint { return runbook.Endpoint{Address: spec.(*ConnSpec).virshURI()} },
-		}},
-		Nodes: []runbook.NodeType{
-			{
-				Name: "libvirt.domain", Doc: "a VM that libvirt runs", Kind: plan.VM, Via: []string{"libvirt"},
-				Spec: func() any { return new(DomainSpec) }, Verbs: verbs, Times: times, Risk: plan.Application,
-				Check: func(spec any) []error { return checkDomain(spec.(*DomainSpec)) }, ByHand: domainByHand,
-			},
-			{
-				Name: "libvirt.domains", Doc: "the VMs of a libvirt daemon that a name, a title or autostart selects", Kind: plan.VM,
-				Via: []string{"libvirt"}, Selects: true, Member: "libvirt.domain",
-				Spec: func() any { return new(DomainsSpec) }, Verbs: verbs, Times: times, Risk: plan.Application,
-				Check: func(spec any) []error { return checkDomains(spec.(*DomainsSpec)) }, ByHand: domainsByHand,
-			},
+			Check:    checkConn,
+			Endpoint: func(s *ConnSpec) manual.Endpoint { return manual.Endpoint{Address: s.virshURI()} },
+		}.Any()},
+		Nodes: []schema.AnyNodeType{
+			schema.NodeType[DomainSpec]{
+				Traits: schema.Traits{
+					Name: "libvirt.domain", Doc: "a VM that libvirt runs", Kind: plan.VM, Via: []string{"libvirt"},
+					Can: domainVerbs, Times: times, Risk: plan.Application,
+				},
+				Check: checkDomain, ByHand: domainByHand,
+			}.Any(),
+			schema.NodeType[DomainsSpec]{
+				Traits: schema.Traits{
+					Name: "libvirt.domains", Doc: "the VMs of a libvirt daemon that a name, a title or autostart selects", Kind: plan.VM,
+					Via: []string{"libvirt"}, Selects: true, Member: "libvirt.domain",
+					Can: domainVerbs, Times: times, Risk: plan.Application,
+				},
+				Check: checkDomains, ByHand: domainsByHand,
+			}.Any(),
 		},
-		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			c, err := connect(d, secrets)
 			if err != nil {
 				return nil, err
@@ -113,10 +116,10 @@ func checkConn(s *ConnSpec) []error {
 		return errs
 	}
 	if s.Socket != "" || s.SSH != "" {
-		errs = append(errs, runbook.Mistake("tls", "tls excludes socket and ssh: keep one way"))
+		errs = append(errs, schema.Mistake("tls", "tls excludes socket and ssh: keep one way"))
 	}
 	if s.CAFile == "" || s.Cert == "" || s.Key.IsZero() {
-		errs = append(errs, runbook.Mistake("tls",
+		errs = append(errs, schema.Mistake("tls",
 			"tls needs ca_file, cert_file and key: libvirt lets in who has a certificate of its authority"))
 	}
 	return errs
@@ -128,10 +131,10 @@ func checkDomain(s *DomainSpec) []error {
 	}
 	var errs []error
 	if _, err := uuid.Parse(s.UUID); err != nil {
-		errs = append(errs, runbook.Mistake("uuid", `uuid %q is not a UUID: "virsh domuuid NAME" prints it`, s.UUID))
+		errs = append(errs, schema.Mistake("uuid", `uuid %q is not a UUID: "virsh domuuid NAME" prints it`, s.UUID))
 	}
 	if s.Domain != "" {
-		errs = append(errs, runbook.Mistake("domain", "domain and uuid can't be combined: keep one"))
+		errs = append(errs, schema.Mistake("domain", "domain and uuid can't be combined: keep one"))
 	}
 	return errs
 }
@@ -139,13 +142,13 @@ func checkDomain(s *DomainSpec) []error {
 func checkDomains(s *DomainsSpec) []error {
 	var errs []error
 	if s.Select == (Selection{}) {
-		errs = append(errs, runbook.Mistake("select", "select is empty: give at least one of name, title and autostart, or all: true"))
+		errs = append(errs, schema.Mistake("select", "select is empty: give at least one of name, title and autostart, or all: true"))
 	}
-	return append(errs, runbook.CheckGlobs("select", append([]string{s.Select.Name, s.Select.Title}, s.Exclude...)...)...)
+	return append(errs, schema.CheckGlobs("select", append([]string{s.Select.Name, s.Select.Title}, s.Exclude...)...)...)
 }
 
 // open makes a node.
-func open(d runbook.NodeDecl, via adapter.Conn, others func(string) (adapter.Conn, error)) (adapter.Node, error) {
+func open(d schema.Node, via adapter.Conn, others func(string) (adapter.Conn, error)) (adapter.Node, error) {
 	c, ok := via.(*conn)
 	if !ok {
 		return nil, errors.New("via must name a connection of type libvirt")

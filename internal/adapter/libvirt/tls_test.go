@@ -13,13 +13,13 @@ import (
 	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // pem is the file of a private key, as a secret.
 type pem string
 
-func (p pem) Secret(runbook.SecretRef) (string, error) {
+func (p pem) Secret(schema.SecretRef) (string, error) {
 	text, err := os.ReadFile(string(p))
 	return string(text), err
 }
@@ -32,9 +32,9 @@ func TestTLS(t *testing.T) {
 	d.Start("web01", "")
 	node := func(t *testing.T, trusted, signer *peertest.Authority) adapter.Node {
 		cert, key := signer.Issue("ebbtide")
-		spec := &ConnSpec{URI: libvirttest.Table, TLS: address, CAFile: trusted.File, Cert: cert, Key: runbook.SecretRef{Credential: "key"}}
-		set, err := registry.Open([]adapter.Family{Family()}, []runbook.ConnectionDecl{{Name: "kvm", Type: "libvirt", Spec: spec}},
-			[]runbook.NodeDecl{{ID: "node", Type: "libvirt.domain", Via: "kvm", Spec: &DomainSpec{Domain: "web01"}}}, pem(key))
+		spec := &ConnSpec{URI: libvirttest.Table, TLS: address, CAFile: trusted.File, Cert: cert, Key: schema.SecretRef{Credential: "key"}}
+		set, err := registry.Open([]adapter.Family{Family()}, []schema.Connection{{Name: "kvm", Type: "libvirt", Spec: spec}},
+			[]schema.Node{{ID: "node", Type: "libvirt.domain", Via: "kvm", Spec: &DomainSpec{Domain: "web01"}}}, pem(key))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, set.Close()) })
 		n, _ := set.Node("node")

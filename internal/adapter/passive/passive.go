@@ -9,39 +9,44 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/healthcheck"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Family serves the node types "passive" and "manual".
 func Family() adapter.Family {
 	person := plan.VerbSet(plan.Stop, plan.Start)
 	return adapter.Family{
-		Nodes: []runbook.NodeType{
-			{
-				Name: "passive",
-				Doc:  "needs no shutdown and drops when its supplies are cut: a switch, a monitor",
-				Kind: plan.Passive,
-				ByHand: func(*runbook.NodeDecl, func(string) runbook.Endpoint) runbook.ManualProcedure {
-					return runbook.ManualProcedure{On: []runbook.Instruction{{Say: "Its lights are on."}}}
+		Nodes: []schema.AnyNodeType{
+			schema.NodeType[schema.NoKeys]{
+				Traits: schema.Traits{
+					Name: "passive",
+					Doc:  "needs no shutdown and drops when its supplies are cut: a switch, a monitor",
+					Kind: plan.Passive,
 				},
-			},
-			{
-				Name:  "manual",
-				Doc:   "a manual step: asked for, then confirmed or skipped",
-				Kind:  plan.Person,
-				Verbs: func(any) plan.Verbs { return person },
-				Times: map[plan.Verb]plan.Times{
-					plan.Stop:  {Nominal: 2 * time.Minute, Within: 10 * time.Minute},
-					plan.Start: {Nominal: 2 * time.Minute, Within: 30 * time.Minute},
+				ByHand: func(*schema.Node, *schema.NoKeys, func(string) manual.Endpoint) manual.Procedure {
+					return manual.Procedure{On: []manual.Instruction{{Say: "Its lights are on."}}}
 				},
-				ByHand: func(*runbook.NodeDecl, func(string) runbook.Endpoint) runbook.ManualProcedure {
-					is := []runbook.Instruction{{Say: "You have seen it yourself."}}
-					return runbook.ManualProcedure{Off: is, On: is}
+			}.Any(),
+			schema.NodeType[schema.NoKeys]{
+				Traits: schema.Traits{
+					Name: "manual",
+					Doc:  "a manual step: asked for, then confirmed or skipped",
+					Kind: plan.Person,
+					Can:  person,
+					Times: map[plan.Verb]plan.Times{
+						plan.Stop:  {Nominal: 2 * time.Minute, Within: 10 * time.Minute},
+						plan.Start: {Nominal: 2 * time.Minute, Within: 30 * time.Minute},
+					},
 				},
-			},
+				ByHand: func(*schema.Node, *schema.NoKeys, func(string) manual.Endpoint) manual.Procedure {
+					is := []manual.Instruction{{Say: "You have seen it yourself."}}
+					return manual.Procedure{Off: is, On: is}
+				},
+			}.Any(),
 		},
-		Open: func(d runbook.NodeDecl, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+		Open: func(d schema.Node, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 			if d.Type == "manual" {
 				return node{d.ID, person, "only a person can tell"}, nil
 			}
@@ -81,7 +86,7 @@ func (n node) Do(ctx context.Context, do adapter.Command) error {
 // checked is a passive node with health checks: the only thing that can tell whether it is on.
 type checked struct {
 	node
-	checks []runbook.HealthCheck
+	checks []schema.HealthCheck
 }
 
 // Probe says On if all checks pass, and Unknown if not: it may be off, or on and ill.

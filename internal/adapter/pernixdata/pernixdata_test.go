@@ -19,13 +19,13 @@ import (
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // secrets are literal here: a reference's Env is the secret itself.
 type secrets struct{}
 
-func (secrets) Secret(r runbook.SecretRef) (string, error) { return r.Env, nil }
+func (secrets) Secret(r schema.SecretRef) (string, error) { return r.Env, nil }
 
 // estate is VMs with every kind of setting, and two that are nobody's business.
 func estate() []*pernixsim.VM {
@@ -52,17 +52,17 @@ func server(t *testing.T, vms ...*pernixsim.VM) *pernixsim.FVP {
 func opened(t *testing.T, f *pernixsim.FVP, spec CacheSpec, password string) (adapter.Node, *registry.Registry) {
 	t.Helper()
 	set, err := registry.Open([]adapter.Family{powershell.Family(), Family()},
-		[]runbook.ConnectionDecl{
+		[]schema.Connection{
 			{Name: "fvp", Type: "pernixdata", Spec: &ConnSpec{
 				Through: "mgmt", Username: pernixsim.User,
-				Password: runbook.SecretRef{Env: password},
+				Password: schema.SecretRef{Env: password},
 			}},
 			{Name: "mgmt", Type: "winrm", Spec: &powershell.ConnSpec{
-				URL: f.URL(), Username: windowssim.User, Password: runbook.SecretRef{Env: windowssim.Password}, Auth: "basic",
+				URL: f.URL(), Username: windowssim.User, Password: schema.SecretRef{Env: windowssim.Password}, Auth: "basic",
 				Thumbprint: f.Thumbprint(),
 			}},
 		},
-		[]runbook.NodeDecl{{ID: "fvp", Type: "pernixdata.cache", Via: "fvp", Spec: &spec}}, secrets{})
+		[]schema.Node{{ID: "fvp", Type: "pernixdata.cache", Via: "fvp", Spec: &spec}}, secrets{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Close()) })
 	n, ok := set.Node("fvp")
@@ -75,7 +75,7 @@ type byShell struct{ f *pernixsim.FVP }
 
 func (byShell) Close() error { return nil }
 
-func (c byShell) Run(ctx context.Context, command runbook.Command, stdin string) (process.Result, error) {
+func (c byShell) Run(ctx context.Context, command schema.Command, stdin string) (process.Result, error) {
 	return process.Result{Stdout: c.f.PowerShell(command.Shell(), stdin)}, ctx.Err()
 }
 
@@ -94,9 +94,9 @@ func TestContract(t *testing.T) {
 					}
 					c := &conn{name: "fvp", spec: ConnSpec{
 						Through: "mgmt", Username: pernixsim.User,
-						Password: runbook.SecretRef{Env: pernixsim.Password},
+						Password: schema.SecretRef{Env: pernixsim.Password},
 					}, secrets: secrets{}}
-					n, err := open(runbook.NodeDecl{ID: "fvp", Spec: &all}, c,
+					n, err := open(schema.Node{ID: "fvp", Spec: &all}, c,
 						func(string) (adapter.Conn, error) { return byShell{f}, nil })
 					require.NoError(t, err)
 					thing.Node, thing.Close = n, c.Close
@@ -235,9 +235,9 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	require.ErrorContains(t, errors.Join((&CacheSpec{}).mistakes()...), "select is empty")
 	require.ErrorContains(t, errors.Join((&CacheSpec{Select: Selection{All: true}, Exclude: []string{"[ab]*"}}).mistakes()...),
 		"only * (any characters)")
-	_, err = open(runbook.NodeDecl{}, &conn{spec: ConnSpec{Through: "nas"}}, func(string) (adapter.Conn, error) { return &conn{}, nil })
+	_, err = open(schema.Node{}, &conn{spec: ConnSpec{Through: "nas"}}, func(string) (adapter.Conn, error) { return &conn{}, nil })
 	require.ErrorContains(t, err, "not a connection of type winrm or ssh")
-	_, err = open(runbook.NodeDecl{}, nil, nil)
+	_, err = open(schema.Node{}, nil, nil)
 	require.ErrorContains(t, err, "of type pernixdata")
 }
 
@@ -247,7 +247,7 @@ func TestScriptsAreFitForAnyShell(t *testing.T) {
 		argv, err := s.Argv(powershell.Call{Input: input{Name: strings.Repeat("ü", 1000)}})
 		require.NoError(t, err)
 		line := strings.Join(argv, " ")
-		require.Equal(t, line, runbook.Command{Argv: argv}.Shell(), "no word needs quotes")
+		require.Equal(t, line, schema.Command{Argv: argv}.Shell(), "no word needs quotes")
 		require.Less(t, len(line), 8000)
 	}
 }

@@ -15,8 +15,9 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/powershell"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // ConnSpec are the keys of a connection of type "pernixdata".
@@ -24,9 +25,9 @@ type ConnSpec struct {
 	// a winrm or ssh connection to a machine that has the module PrnxCli
 	Through string `yaml:"through" check:"required,connection"`
 	// the FVP management server as that machine knows it; localhost if not given
-	Server   string            `yaml:"server"`
-	Username string            `yaml:"username" check:"required"` // as Connect-PrnxServer takes it
-	Password runbook.SecretRef `yaml:"password" check:"required"`
+	Server   string           `yaml:"server"`
+	Username string           `yaml:"username" check:"required"` // as Connect-PrnxServer takes it
+	Password schema.SecretRef `yaml:"password" check:"required"`
 }
 
 // CacheSpec are the keys of a node of type "pernixdata.cache".
@@ -46,29 +47,24 @@ var verbs = plan.VerbSet(plan.Protect, plan.Flush, plan.Unprotect)
 // Family is FVP's part of the runbook language.
 func Family() adapter.Family {
 	return adapter.Family{
-		Connections: []runbook.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnSpec]{
 			Name: "pernixdata", Doc: "a PernixData FVP management server, through a Windows machine that has its cmdlets",
-			Spec: func() any { return new(ConnSpec) },
-			Endpoint: func(spec any) runbook.Endpoint {
-				s := spec.(*ConnSpec)
-				return runbook.Endpoint{Address: s.server(), User: s.Username}
+			Endpoint: func(s *ConnSpec) manual.Endpoint { return manual.Endpoint{Address: s.server(), User: s.Username} },
+		}.Any()},
+		Nodes: []schema.AnyNodeType{schema.NodeType[CacheSpec]{
+			Traits: schema.Traits{
+				Name: "pernixdata.cache", Doc: "PernixData FVP's write acceleration of VMs: write-through, proven destaged, back with each " +
+					"VM's peers",
+				Kind: plan.Other, Risk: plan.Storage, Via: []string{"pernixdata"}, Can: verbs,
+				Times: map[plan.Verb]plan.Times{
+					plan.Protect:   {Nominal: 15 * time.Second, Within: 3 * time.Minute},
+					plan.Flush:     {Nominal: time.Minute, Within: 15 * time.Minute}, // what is dirty, at the pace of the storage
+					plan.Unprotect: {Nominal: 15 * time.Second, Within: 5 * time.Minute},
+				},
 			},
-		}},
-		Nodes: []runbook.NodeType{{
-			Name: "pernixdata.cache", Doc: "PernixData FVP's write acceleration of VMs: write-through, proven destaged, back with each " +
-				"VM's peers",
-			Kind: plan.Other, Risk: plan.Storage, Via: []string{"pernixdata"},
-			Spec:  func() any { return new(CacheSpec) },
-			Check: func(spec any) []error { return spec.(*CacheSpec).mistakes() },
-			Verbs: func(any) plan.Verbs { return verbs },
-			Times: map[plan.Verb]plan.Times{
-				plan.Protect:   {Nominal: 15 * time.Second, Within: 3 * time.Minute},
-				plan.Flush:     {Nominal: time.Minute, Within: 15 * time.Minute}, // what is dirty, at the pace of the storage
-				plan.Unprotect: {Nominal: 15 * time.Second, Within: 5 * time.Minute},
-			},
-			ByHand: byHand,
-		}},
-		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+			Check: (*CacheSpec).mistakes, ByHand: byHand,
+		}.Any()},
+		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			spec, ok := d.Spec.(*ConnSpec)
 			if !ok {
 				return nil, fmt.Errorf("its spec is a %T", d.Spec)
@@ -88,12 +84,12 @@ func (s *CacheSpec) glob() string { return cmp.Or(s.Select.Name, "*") }
 func (s *CacheSpec) mistakes() []error {
 	var errs []error
 	if s.Select == (Selection{}) {
-		errs = append(errs, runbook.Mistake("select", "select is empty: give a name, or all: true"))
+		errs = append(errs, schema.Mistake("select", "select is empty: give a name, or all: true"))
 	}
 	for key, globs := range map[string][]string{"select": {s.Select.Name}, "exclude": s.Exclude} {
 		for _, glob := range globs {
 			if strings.ContainsAny(glob, "[]\\`") {
-				errs = append(errs, runbook.Mistake(key,
+				errs = append(errs, schema.Mistake(key,
 					"glob %q has brackets or an escape: here only * (any characters) and ? (one) stand for others", glob))
 			}
 		}
@@ -115,7 +111,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-func open(d runbook.NodeDecl, via adapter.Conn, others func(string) (adapter.Conn, error)) (adapter.Node, error) {
+func open(d schema.Node, via adapter.Conn, others func(string) (adapter.Conn, error)) (adapter.Node, error) {
 	c, ok := via.(*conn)
 	if !ok {
 		return nil, errors.New("via must name a connection of type pernixdata")

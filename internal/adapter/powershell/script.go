@@ -12,12 +12,12 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/process"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Shell is a connection that runs a program on a Windows machine: of type winrm, or of type ssh.
 type Shell interface {
-	Run(ctx context.Context, c runbook.Command, stdin string) (process.Result, error)
+	Run(ctx context.Context, c schema.Command, stdin string) (process.Result, error)
 }
 
 // Script is a constant PowerShell script, well below 2,000 characters: cmd.exe takes 8,191 in a line. What it is about
@@ -96,7 +96,7 @@ func (s Script) Run(ctx context.Context, on Shell, c Call, into any) error {
 		}
 		stdin += "\r\n"
 	}
-	res, err := on.Run(ctx, runbook.Command{Argv: argv}, stdin)
+	res, err := on.Run(ctx, schema.Command{Argv: argv}, stdin)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,8 @@ package powershell
 
 import (
 	"ebbtide/internal/adapter"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/manual"
+	"ebbtide/internal/schema"
 )
 
 // Via are the types of connection that are a Shell.
@@ -13,16 +14,12 @@ func Via() []string { return []string{"winrm", "ssh"} }
 // Family serves connections of type "winrm".
 func Family() adapter.Family {
 	return adapter.Family{
-		Connections: []runbook.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnSpec]{
 			Name: "winrm", Doc: "a Windows machine's remote management (WinRM) over HTTPS",
-			Spec:  func() any { return new(ConnSpec) },
-			Check: func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
-			Endpoint: func(spec any) runbook.Endpoint {
-				s := spec.(*ConnSpec)
-				return runbook.Endpoint{Address: s.URL, User: s.Username}
-			},
-		}},
-		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+			Check:    checkConn,
+			Endpoint: func(s *ConnSpec) manual.Endpoint { return manual.Endpoint{Address: s.URL, User: s.Username} },
+		}.Any()},
+		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			c, err := connect(d, secrets)
 			if err != nil {
 				return nil, err

@@ -21,17 +21,17 @@ import (
 	"ebbtide/internal/adapter/certificate"
 	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/process"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // ConnSpec are the keys of a connection of type "winrm".
 type ConnSpec struct {
-	URL        string            `yaml:"url" check:"required"`      // https://hv1:5986
-	Username   string            `yaml:"username" check:"required"` // LAB\ebbtide, or one of the machine itself
-	Password   runbook.SecretRef `yaml:"password" check:"required"`
-	Auth       string            `yaml:"auth"`       // ntlm if not given, or basic
-	Thumbprint string            `yaml:"thumbprint"` // of the certificate of the HTTPS listener
-	CAFile     string            `yaml:"ca_file"`
+	URL        string           `yaml:"url" check:"required"`      // https://hv1:5986
+	Username   string           `yaml:"username" check:"required"` // LAB\ebbtide, or one of the machine itself
+	Password   schema.SecretRef `yaml:"password" check:"required"`
+	Auth       string           `yaml:"auth"`       // ntlm if not given, or basic
+	Thumbprint string           `yaml:"thumbprint"` // of the certificate of the HTTPS listener
+	CAFile     string           `yaml:"ca_file"`
 }
 
 // What a connection allows itself.
@@ -56,10 +56,10 @@ type conn struct {
 func checkConn(s *ConnSpec) []error {
 	errs := certificate.Check(s.Thumbprint, s.CAFile)
 	if _, err := parseURL(s.URL); err != nil && s.URL != "" {
-		errs = append(errs, &runbook.KeyError{Key: "url", Err: err})
+		errs = append(errs, &schema.KeyError{Key: "url", Err: err})
 	}
 	if s.Auth != "" && s.Auth != "ntlm" && s.Auth != "basic" {
-		errs = append(errs, runbook.Mistake("auth",
+		errs = append(errs, schema.Mistake("auth",
 			"auth %q is neither ntlm nor basic; where NTLM is off (Protected Users, a domain policy) use a connection of type ssh", s.Auth))
 	}
 	return errs
@@ -78,7 +78,7 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (*conn, error) {
+func connect(d schema.Connection, secrets adapter.Secrets) (*conn, error) {
 	spec, ok := d.Spec.(*ConnSpec)
 	if !ok {
 		return nil, fmt.Errorf("its spec is a %T", d.Spec)
@@ -141,7 +141,7 @@ func (e *unsent) Unwrap() []error { return []error{adapter.ErrUnreachable, e.err
 func (e *unsent) Silent() bool { return e.silent }
 
 // Run runs a program to its end. None of its words may need quotes.
-func (c *conn) Run(ctx context.Context, command runbook.Command, stdin string) (process.Result, error) {
+func (c *conn) Run(ctx context.Context, command schema.Command, stdin string) (process.Result, error) {
 	if c.ctx.Err() != nil {
 		return process.Result{}, fmt.Errorf("the connection %q is closed: %w", c.name, adapter.ErrUnreachable)
 	}

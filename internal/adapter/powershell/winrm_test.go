@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter/powershell/windowssim"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 func TestChecks(t *testing.T) {
@@ -24,15 +24,15 @@ func TestChecks(t *testing.T) {
 
 type secrets struct{}
 
-func (secrets) Secret(r runbook.SecretRef) (string, error) { return r.Env, nil }
+func (secrets) Secret(r schema.SecretRef) (string, error) { return r.Env, nil }
 
 // machine is one that answers each script with its arguments, and a connection to it.
 func machine(t *testing.T) (*windowssim.Machine, *conn) {
 	t.Helper()
 	w := windowssim.New(func(_ string, args, _ json.RawMessage) any { return args })
 	t.Cleanup(w.Close)
-	c, err := connect(runbook.ConnectionDecl{Name: "hv1", Spec: &ConnSpec{
-		URL: w.URL(), Username: windowssim.User, Password: runbook.SecretRef{Env: windowssim.Password}, Auth: "basic",
+	c, err := connect(schema.Connection{Name: "hv1", Spec: &ConnSpec{
+		URL: w.URL(), Username: windowssim.User, Password: schema.SecretRef{Env: windowssim.Password}, Auth: "basic",
 		Thumbprint: w.Thumbprint(),
 	}}, secrets{})
 	require.NoError(t, err)

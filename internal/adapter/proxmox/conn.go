@@ -14,7 +14,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
 	"ebbtide/internal/adapter/rest"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // What a connection allows itself.
@@ -35,7 +35,7 @@ type conn struct {
 	best    atomic.Int32 // of urls: the one that answered last
 }
 
-func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (*conn, error) {
+func connect(d schema.Connection, secrets adapter.Secrets) (*conn, error) {
 	spec, ok := d.Spec.(*ConnSpec)
 	if !ok {
 		return nil, fmt.Errorf("its spec is a %T", d.Spec)

@@ -12,7 +12,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/selector"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // guests is a proxmox.guests.
@@ -42,15 +42,15 @@ func (r *resource) member() plan.Member {
 }
 
 // Everything lists the VMs and containers that are on, whether a node covers them or not.
-func (c *conn) Everything(ctx context.Context) ([]runbook.Running, error) {
+func (c *conn) Everything(ctx context.Context) ([]schema.Running, error) {
 	list, err := c.all(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list what runs: %w", err)
 	}
-	var running []runbook.Running
+	var running []schema.Running
 	for _, r := range list {
 		if m := r.member(); m.On && r.Template == 0 {
-			running = append(running, runbook.Running{Member: m, Under: "proxmox.cluster"})
+			running = append(running, schema.Running{Member: m, Under: "proxmox.cluster"})
 		}
 	}
 	selector.SortRunning(running)

@@ -13,24 +13,24 @@ import (
 	"ebbtide/internal/adapter/proxmox/proxmoxtest"
 	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // secrets are literal here: a reference's Env is the secret itself.
 type secrets struct{}
 
-func (secrets) Secret(r runbook.SecretRef) (string, error) { return r.Env, nil }
+func (secrets) Secret(r schema.SecretRef) (string, error) { return r.Env, nil }
 
 func spec(c *proxmoxtest.Cluster) *ConnSpec {
-	return &ConnSpec{URL: c.URL(), Token: proxmoxtest.Token, Secret: runbook.SecretRef{Env: proxmoxtest.Secret}, Thumbprint: c.Thumbprint()}
+	return &ConnSpec{URL: c.URL(), Token: proxmoxtest.Token, Secret: schema.SecretRef{Env: proxmoxtest.Secret}, Thumbprint: c.Thumbprint()}
 }
 
 // opened is one node with its connection, made as the daemon makes them.
 func opened(t *testing.T, conn *ConnSpec, kind string, spec any) (adapter.Node, *registry.Registry) {
 	t.Helper()
 	set, err := registry.Open([]adapter.Family{Family()},
-		[]runbook.ConnectionDecl{{Name: "pve", Type: "proxmox", Spec: conn}},
-		[]runbook.NodeDecl{{ID: "node", Type: kind, Via: "pve", Spec: spec}}, secrets{})
+		[]schema.Connection{{Name: "pve", Type: "proxmox", Spec: conn}},
+		[]schema.Node{{ID: "node", Type: kind, Via: "pve", Spec: spec}}, secrets{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Close()) })
 	n, ok := set.Node("node")
@@ -229,7 +229,7 @@ func TestAnotherNodeAnswers(t *testing.T) {
 	gone := proxmoxtest.New(t)
 	pve := proxmoxtest.New(t, proxmoxtest.Guest{VMID: 100, Name: "web", Status: "running"})
 	conn := spec(pve)
-	c, err := connect(runbook.ConnectionDecl{Name: "pve", Spec: conn}, secrets{})
+	c, err := connect(schema.Connection{Name: "pve", Spec: conn}, secrets{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	dead, err := parseURL(gone.URL())
@@ -284,7 +284,7 @@ func TestEverythingThatRuns(t *testing.T) {
 	require.True(t, ok)
 	running, err := lister.Everything(contracttest.Within(t, 10*time.Second))
 	require.NoError(t, err)
-	require.Equal(t, []runbook.Running{
+	require.Equal(t, []schema.Running{
 		{Member: plan.Member{ID: "200", Name: "dns", Host: "pve1", On: true}, Under: "proxmox.cluster"},
 		{Member: plan.Member{ID: "100", Name: "web", Host: "pve1", On: true}, Under: "proxmox.cluster"},
 	}, running)

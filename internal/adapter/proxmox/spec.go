@@ -19,18 +19,18 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // ConnSpec are the keys of a connection of type "proxmox".
 type ConnSpec struct {
 	URL string `yaml:"url" check:"required"` // https://pve1:8006
 	// the same of further nodes of the cluster, asked when url does not answer
-	Others     []string          `yaml:"others"`
-	Token      string            `yaml:"token" check:"required"`  // user@realm!name
-	Secret     runbook.SecretRef `yaml:"secret" check:"required"` // the token's value
-	Thumbprint string            `yaml:"thumbprint"`              // of the certificate, where there is one url
-	CAFile     string            `yaml:"ca_file"`                 // PEM certificates of the authorities: /etc/pve/pve-root-ca.pem
+	Others     []string         `yaml:"others"`
+	Token      string           `yaml:"token" check:"required"`  // user@realm!name
+	Secret     schema.SecretRef `yaml:"secret" check:"required"` // the token's value
+	Thumbprint string           `yaml:"thumbprint"`              // of the certificate, where there is one url
+	CAFile     string           `yaml:"ca_file"`                 // PEM certificates of the authorities: /etc/pve/pve-root-ca.pem
 }
 
 // GuestSpec are the keys of a proxmox.guest.
@@ -90,48 +90,55 @@ func Family() adapter.Family {
 		plan.Start: {Nominal: 15 * time.Second, Within: 5 * time.Minute},
 	}
 	via := []string{"proxmox"}
-	verbs := func(v plan.Verbs) func(any) plan.Verbs { return func(any) plan.Verbs { return v } }
 	return adapter.Family{
-		Connections: []runbook.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnSpec]{
 			Name: "proxmox", Doc: "a Proxmox VE cluster or a single host, by API token",
-			Spec:     func() any { return new(ConnSpec) },
-			Check:    func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
+			Check:    checkConn,
 			Endpoint: placeOf,
-		}},
-		Nodes: []runbook.NodeType{
-			{
-				Name: "proxmox.guest", Doc: "a VM or a container", Kind: plan.VM, Via: via, IDKey: "vmid",
-				Spec: func() any { return new(GuestSpec) }, Verbs: verbs(guestVerbs), Times: guestTimes, Risk: plan.Application,
+		}.Any()},
+		Nodes: []schema.AnyNodeType{
+			schema.NodeType[GuestSpec]{
+				Traits: schema.Traits{
+					Name: "proxmox.guest", Doc: "a VM or a container", Kind: plan.VM, Via: via, IDKey: "vmid",
+					Can: guestVerbs, Times: guestTimes, Risk: plan.Application,
+				},
 				ByHand: guestByHand,
-			},
-			{
-				Name: "proxmox.guests", Doc: "the VMs and containers that a tag, a pool, a node or a name selects; templates are left out",
-				Kind: plan.VM, Via: via, Selects: true, Member: "proxmox.guest",
-				Spec: func() any { return new(GuestsSpec) }, Verbs: verbs(guestVerbs), Times: guestTimes, Risk: plan.Application,
-				Check: func(spec any) []error { return checkGuests(spec.(*GuestsSpec)) }, ByHand: guestsByHand,
-			},
-			{
-				Name: "proxmox.node", Doc: "a Proxmox VE host", Kind: plan.Host, Via: via,
-				Spec: func() any { return new(NodeSpec) }, Verbs: verbs(nodeVerbs),
-				Times: map[plan.Verb]plan.Times{
-					plan.Stop:  {Nominal: time.Minute, Within: 5 * time.Minute},
-					plan.Force: {Nominal: time.Minute, Within: 5 * time.Minute},
-					plan.Start: {Nominal: 4 * time.Minute, Within: 15 * time.Minute},
+			}.Any(),
+			schema.NodeType[GuestsSpec]{
+				Traits: schema.Traits{
+					Name: "proxmox.guests", Doc: "the VMs and containers that a tag, a pool, a node or a name selects; templates are left out",
+					Kind: plan.VM, Via: via, Selects: true, Member: "proxmox.guest",
+					Can: guestVerbs, Times: guestTimes, Risk: plan.Application,
 				},
-				Risk: plan.ControlPlane, ByHand: nodeByHand,
-				OffAfter: func(spec any) time.Duration { return cmp.Or(spec.(*NodeSpec).OffWhenUnreachable, offAfter) },
-			},
-			{
-				Name: "proxmox.cluster", Doc: "the cluster's HA and Ceph's recovery, suspended for the shutdown and put back as they were",
-				Kind: plan.Cluster, Via: via, Spec: func() any { return new(ClusterSpec) }, Verbs: verbs(clusterVerbs),
-				Times: map[plan.Verb]plan.Times{
-					plan.Protect:   {Nominal: 5 * time.Second, Within: 2 * time.Minute},
-					plan.Unprotect: {Nominal: 5 * time.Second, Within: 5 * time.Minute},
+				Check: checkGuests, ByHand: guestsByHand,
+			}.Any(),
+			schema.NodeType[NodeSpec]{
+				Traits: schema.Traits{
+					Name: "proxmox.node", Doc: "a Proxmox VE host", Kind: plan.Host, Via: via, Can: nodeVerbs,
+					Times: map[plan.Verb]plan.Times{
+						plan.Stop:  {Nominal: time.Minute, Within: 5 * time.Minute},
+						plan.Force: {Nominal: time.Minute, Within: 5 * time.Minute},
+						plan.Start: {Nominal: 4 * time.Minute, Within: 15 * time.Minute},
+					},
+					Risk: plan.ControlPlane,
 				},
-				Risk: plan.ControlPlane, Check: func(spec any) []error { return checkCluster(spec.(*ClusterSpec)) }, ByHand: clusterByHand,
-			},
+				ByHand:   nodeByHand,
+				OffAfter: func(s *NodeSpec) time.Duration { return cmp.Or(s.OffWhenUnreachable, offAfter) },
+			}.Any(),
+			schema.NodeType[ClusterSpec]{
+				Traits: schema.Traits{
+					Name: "proxmox.cluster", Doc: "the cluster's HA and Ceph's recovery, suspended for the shutdown and put back as they were",
+					Kind: plan.Cluster, Via: via, Can: clusterVerbs,
+					Times: map[plan.Verb]plan.Times{
+						plan.Protect:   {Nominal: 5 * time.Second, Within: 2 * time.Minute},
+						plan.Unprotect: {Nominal: 5 * time.Second, Within: 5 * time.Minute},
+					},
+					Risk: plan.ControlPlane,
+				},
+				Check: checkCluster, ByHand: clusterByHand,
+			}.Any(),
 		},
-		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			c, err := connect(d, secrets)
 			if err != nil {
 				return nil, err
@@ -147,16 +154,16 @@ func checkConn(s *ConnSpec) []error {
 	for key, urls := range map[string][]string{"url": {s.URL}, "others": s.Others} {
 		for _, text := range urls {
 			if _, err := parseURL(text); err != nil && text != "" {
-				errs = append(errs, &runbook.KeyError{Key: key, Err: err})
+				errs = append(errs, &schema.KeyError{Key: key, Err: err})
 			}
 		}
 	}
 	user, name, found := strings.Cut(s.Token, "!")
 	if s.Token != "" && (!found || name == "" || !strings.Contains(user, "@")) {
-		errs = append(errs, runbook.Mistake("token", "token %q is not of the form user@realm!name, as in ebbtide@pve!ups", s.Token))
+		errs = append(errs, schema.Mistake("token", "token %q is not of the form user@realm!name, as in ebbtide@pve!ups", s.Token))
 	}
 	if s.Thumbprint != "" && len(s.Others) > 0 {
-		errs = append(errs, runbook.Mistake("thumbprint",
+		errs = append(errs, schema.Mistake("thumbprint",
 			"each node of a cluster has a certificate of its own: with others give ca_file, a copy of /etc/pve/pve-root-ca.pem"))
 	}
 	return errs
@@ -173,9 +180,9 @@ func parseURL(text string) (*url.URL, error) {
 func checkGuests(s *GuestsSpec) []error {
 	var errs []error
 	if s.Select == (Selection{}) {
-		errs = append(errs, runbook.Mistake("select", "select is empty: give at least one of tag, pool, node and name, or all: true"))
+		errs = append(errs, schema.Mistake("select", "select is empty: give at least one of tag, pool, node and name, or all: true"))
 	}
-	return append(errs, runbook.CheckGlobs("select", append([]string{s.Select.Name}, s.Exclude...)...)...)
+	return append(errs, schema.CheckGlobs("select", append([]string{s.Select.Name}, s.Exclude...)...)...)
 }
 
 func checkCluster(s *ClusterSpec) []error {
@@ -184,22 +191,22 @@ func checkCluster(s *ClusterSpec) []error {
 		errs = append(errs, errors.New("nothing is suspended: leave ha on, or give ceph: true"))
 	}
 	if len(s.Flags) > 0 && !s.Ceph {
-		errs = append(errs, runbook.Mistake("flags", "flags are Ceph's: give ceph: true too"))
+		errs = append(errs, schema.Mistake("flags", "flags are Ceph's: give ceph: true too"))
 	}
 	for _, f := range s.Flags {
 		switch {
 		case f == "pause" || f == "nodown":
-			errs = append(errs, runbook.Mistake("flags",
+			errs = append(errs, schema.Mistake("flags",
 				"flag %s stops the guests' own writes, or lets them hang, while they are to shut down: leave it out", f))
 		case !slices.Contains(knownFlags, f):
-			errs = append(errs, runbook.Mistake("flags", "flag %q is none of %s", f, strings.Join(knownFlags, ", ")))
+			errs = append(errs, schema.Mistake("flags", "flag %q is none of %s", f, strings.Join(knownFlags, ", ")))
 		}
 	}
 	return errs
 }
 
 // open makes a node.
-func open(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+func open(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 	c, ok := via.(*conn)
 	if !ok {
 		return nil, errors.New("via must name a connection of type proxmox")

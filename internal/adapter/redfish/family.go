@@ -14,19 +14,20 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/bmc"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // ConnectionSpec is what a runbook says of a connection of type redfish: the controller of one machine. Without
 // thumbprint and ca_file the system's authorities vouch for it.
 type ConnectionSpec struct {
-	URL        string            `yaml:"url" check:"required"` // https://10.0.0.111
-	Username   string            `yaml:"username" check:"required"`
-	Password   runbook.SecretRef `yaml:"password" check:"required"`
-	Thumbprint string            `yaml:"thumbprint"` // of the certificate: SHA-256 or SHA-1 in hex, with or without colons
-	CAFile     string            `yaml:"ca_file"`    // PEM certificates of the authorities
-	System     string            `yaml:"system"`     // the machine's id below /redfish/v1/Systems; not needed where there is but one
+	URL        string           `yaml:"url" check:"required"` // https://10.0.0.111
+	Username   string           `yaml:"username" check:"required"`
+	Password   schema.SecretRef `yaml:"password" check:"required"`
+	Thumbprint string           `yaml:"thumbprint"` // of the certificate: SHA-256 or SHA-1 in hex, with or without colons
+	CAFile     string           `yaml:"ca_file"`    // PEM certificates of the authorities
+	System     string           `yaml:"system"`     // the machine's id below /redfish/v1/Systems; not needed where there is but one
 }
 
 // NodeSpec is what a runbook says of a redfish.system: nothing of its own.
@@ -34,23 +35,19 @@ type NodeSpec struct{}
 
 // Family is Redfish's part of the runbook language.
 func Family() adapter.Family {
-	system := bmc.NodeType("redfish.system", "redfish")
-	system.Spec = func() any { return new(NodeSpec) }
-	system.ByHand = byHand
 	return adapter.Family{
-		Connections: []runbook.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnectionSpec]{
 			Name:     "redfish",
 			Doc:      "the management controller of a machine, by Redfish",
-			Spec:     func() any { return new(ConnectionSpec) },
-			Check:    func(spec any) []error { return check(spec.(*ConnectionSpec)) },
-			Endpoint: func(spec any) runbook.Endpoint { return place(spec.(*ConnectionSpec)) },
+			Check:    check,
+			Endpoint: place,
 			Powers:   true,
-		}},
-		Nodes: []runbook.NodeType{system},
-		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+		}.Any()},
+		Nodes: []schema.AnyNodeType{schema.NodeType[NodeSpec]{Traits: bmc.Traits("redfish.system", "redfish"), ByHand: byHand}.Any()},
+		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			return connect(d.Name, d.Spec.(*ConnectionSpec), secrets)
 		},
-		Open: func(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+		Open: func(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 			c, ok := via.(*conn)
 			if !ok {
 				return nil, errors.New("via must name a connection of type redfish")
@@ -63,10 +60,10 @@ func Family() adapter.Family {
 func check(s *ConnectionSpec) []error {
 	var errs []error
 	if _, err := base(s.URL); err != nil && s.URL != "" {
-		errs = append(errs, &runbook.KeyError{Key: "url", Err: err})
+		errs = append(errs, &schema.KeyError{Key: "url", Err: err})
 	}
 	if strings.ContainsAny(s.System, "/?#") {
-		errs = append(errs, &runbook.KeyError{
+		errs = append(errs, &schema.KeyError{
 			Key: "system",
 			Err: fmt.Errorf("system %q is not an id: give the last word of the machine's path, such as System.Embedded.1", s.System),
 		})
@@ -88,27 +85,27 @@ func base(text string) (string, error) {
 	return u.Scheme + "://" + u.Host, nil
 }
 
-func place(s *ConnectionSpec) runbook.Endpoint {
+func place(s *ConnectionSpec) manual.Endpoint {
 	address, err := base(s.URL)
 	if err != nil {
-		return runbook.Endpoint{User: s.Username, SecretLocation: s.Password.Location()}
+		return manual.Endpoint{User: s.Username, SecretLocation: s.Password.Location()}
 	}
-	return runbook.Endpoint{
+	return manual.Endpoint{
 		Address: address, User: s.Username, SecretLocation: s.Password.Location(),
 		Proof: certificate.Shown(s.Thumbprint),
 	}
 }
 
-func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
+func byHand(d *schema.Node, _ *NodeSpec, places func(string) manual.Endpoint) manual.Procedure {
 	at := places(d.Via)
 	where := fmt.Sprintf("At its management controller %s (user %s): ", cmp.Or(at.Address, d.Via), at.User)
-	return runbook.ManualProcedure{
-		Do: map[plan.Verb][]runbook.Instruction{
+	return manual.Procedure{
+		Do: map[plan.Verb][]manual.Instruction{
 			plan.Stop:  {{Say: where + "Power > Graceful Shutdown (or Momentary Press). Or press its power button once, shortly."}},
 			plan.Force: {{Say: where + "Power > Force Off. Or hold its power button for 5 seconds."}},
 			plan.Start: {{Say: where + "Power > Power On. Or press its power button."}},
 		},
-		Off: []runbook.Instruction{{Say: where + "it shows the power as off. The machine's power light is dark."}},
-		On:  []runbook.Instruction{{Say: where + "it shows the power as on, and its console shows the system's login."}},
+		Off: []manual.Instruction{{Say: where + "it shows the power as off. The machine's power light is dark."}},
+		On:  []manual.Instruction{{Say: where + "it shows the power as on, and its console shows the system's login."}},
 	}
 }

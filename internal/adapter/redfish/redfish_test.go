@@ -16,13 +16,13 @@ import (
 	"ebbtide/internal/adapter/redfish/redfishsim"
 	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // secrets gives any secret by the reference's own name.
 type secrets string
 
-func (s secrets) Secret(runbook.SecretRef) (string, error) { return string(s), nil }
+func (s secrets) Secret(schema.SecretRef) (string, error) { return string(s), nil }
 
 func simulate(t *testing.T, o redfishsim.Options) *redfishsim.Server {
 	t.Helper()
@@ -32,15 +32,15 @@ func simulate(t *testing.T, o redfishsim.Options) *redfishsim.Server {
 }
 
 func spec(s *redfishsim.Server) *redfish.ConnectionSpec {
-	return &redfish.ConnectionSpec{URL: s.URL, Username: redfishsim.User, Password: runbook.SecretRef{Env: "X"}, Thumbprint: s.Thumbprint()}
+	return &redfish.ConnectionSpec{URL: s.URL, Username: redfishsim.User, Password: schema.SecretRef{Env: "X"}, Thumbprint: s.Thumbprint()}
 }
 
 // opened makes a node and its connection, as the daemon makes them.
 func opened(t *testing.T, conn *redfish.ConnectionSpec, password string) (adapter.Node, func() error) {
 	t.Helper()
 	set, err := registry.Open([]adapter.Family{redfish.Family()},
-		[]runbook.ConnectionDecl{{Name: "bmc", Type: "redfish", Spec: conn}},
-		[]runbook.NodeDecl{{ID: "tape", Type: "redfish.system", Via: "bmc", Spec: new(redfish.NodeSpec)}}, secrets(password))
+		[]schema.Connection{{Name: "bmc", Type: "redfish", Spec: conn}},
+		[]schema.Node{{ID: "tape", Type: "redfish.system", Via: "bmc", Spec: new(redfish.NodeSpec)}}, secrets(password))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Close()) })
 	n, ok := set.Node("tape")

@@ -15,7 +15,7 @@ import (
 	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/redfish"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // emulator gives the program of OpenStack's Redfish emulator, which make setup puts beside the tools.
@@ -50,7 +50,7 @@ SUSHY_EMULATOR_FAKE_SYSTEMS = [{'uuid': '11111111-1111-1111-1111-111111111111', 
 	peertest.Start(t, dir, peertest.Listens(address), nil, program, "--config", filepath.Join(dir, "sushy.conf"))
 
 	conn := &redfish.ConnectionSpec{
-		URL: "https://" + address, Username: "ebbtide", Password: runbook.SecretRef{Env: "X"},
+		URL: "https://" + address, Username: "ebbtide", Password: schema.SecretRef{Env: "X"},
 		Thumbprint: certificate.Thumbprint,
 	}
 	wrong, _ := opened(t, conn, "wrong")

@@ -10,7 +10,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/healthcheck"
 	"ebbtide/internal/adapter/wake"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Registry is the opened estate of one runbook: its connections and nodes, by their ids. Its methods may be called at the
@@ -20,9 +20,9 @@ type Registry struct {
 	conns    map[string]adapter.Conn
 	order    []string // of conns, as opened
 	nodes    map[string]adapter.Node
-	decls    map[string]runbook.NodeDecl
+	decls    map[string]schema.Node
 	listers  map[string]adapter.Lister // by connection
-	decorate []func(runbook.NodeDecl, adapter.Node) adapter.Node
+	decorate []func(schema.Node, adapter.Node) adapter.Node
 }
 
 // Open makes the connections and nodes that a runbook declares. Nothing is dialled. All that can't be made is
@@ -30,11 +30,11 @@ type Registry struct {
 //
 // A node with up.wake answers Start by the wake and leaves everything else to its own adapter; a node with up.healthy
 // has its checks in its probe's answer.
-func Open(families []adapter.Family, connections []runbook.ConnectionDecl, nodes []runbook.NodeDecl,
+func Open(families []adapter.Family, connections []schema.Connection, nodes []schema.Node,
 	secrets adapter.Secrets,
 ) (*Registry, error) {
 	s := &Registry{
-		conns: map[string]adapter.Conn{}, nodes: map[string]adapter.Node{}, decls: map[string]runbook.NodeDecl{},
+		conns: map[string]adapter.Conn{}, nodes: map[string]adapter.Node{}, decls: map[string]schema.Node{},
 		listers: map[string]adapter.Lister{},
 	}
 	var errs []error
@@ -56,12 +56,12 @@ func Open(families []adapter.Family, connections []runbook.ConnectionDecl, nodes
 	return s, nil
 }
 
-func (s *Registry) connect(families []adapter.Family, d runbook.ConnectionDecl, secrets adapter.Secrets) error {
+func (s *Registry) connect(families []adapter.Family, d schema.Connection, secrets adapter.Secrets) error {
 	if _, dup := s.conns[d.Name]; dup {
 		return errors.New("it is declared twice")
 	}
 	for _, f := range families {
-		if !slices.ContainsFunc(f.Connections, func(t runbook.ConnectionType) bool { return t.Name == d.Type }) {
+		if !slices.ContainsFunc(f.Connections, func(t schema.AnyConnectionType) bool { return t.Name == d.Type }) {
 			continue
 		}
 		conn, err := f.Connect(d, secrets)
@@ -78,12 +78,12 @@ func (s *Registry) connect(families []adapter.Family, d runbook.ConnectionDecl, 
 	return fmt.Errorf("no adapter serves connections of type %q", d.Type)
 }
 
-func (s *Registry) open(families []adapter.Family, d runbook.NodeDecl) error {
+func (s *Registry) open(families []adapter.Family, d schema.Node) error {
 	if _, dup := s.nodes[d.ID]; dup {
 		return errors.New("it is declared twice")
 	}
 	for _, f := range families {
-		if !slices.ContainsFunc(f.Nodes, func(t runbook.NodeType) bool { return t.Name == d.Type }) {
+		if !slices.ContainsFunc(f.Nodes, func(t schema.AnyNodeType) bool { return t.Name == d.Type }) {
 			continue
 		}
 		var conn adapter.Conn
@@ -138,7 +138,7 @@ func (s *Registry) Lister(connection string) (adapter.Lister, bool) {
 
 // Decorate wraps every node but the selectors, now and as members are added, e.g. by Log, Limit or Rehearse. Of
 // several the first is the innermost. A member's declaration is its selector's with the member's own node id.
-func (s *Registry) Decorate(wrap func(runbook.NodeDecl, adapter.Node) adapter.Node) {
+func (s *Registry) Decorate(wrap func(schema.Node, adapter.Node) adapter.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.decorate = append(s.decorate, wrap)

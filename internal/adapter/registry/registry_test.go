@@ -16,7 +16,7 @@ import (
 	"ebbtide/internal/adapter/wake"
 	"ebbtide/internal/adapter/wol"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // bmcConn is a connection that can power on a node of the fake estate, and tells when it was closed.
@@ -44,8 +44,8 @@ func (plainConn) Concurrency() int { return 7 }
 
 func connections(e *fake.Estate, closed *[]string) adapter.Family {
 	return adapter.Family{
-		Connections: []runbook.ConnectionType{{Name: "bmc"}, {Name: "plain"}, {Name: "bad"}},
-		Connect: func(d runbook.ConnectionDecl, _ adapter.Secrets) (adapter.Conn, error) {
+		Connections: []schema.AnyConnectionType{{Name: "bmc"}, {Name: "plain"}, {Name: "bad"}},
+		Connect: func(d schema.Connection, _ adapter.Secrets) (adapter.Conn, error) {
 			c := bmcConn{d.Name, e.Node("host"), closed}
 			switch d.Type {
 			case "bad":
@@ -63,9 +63,9 @@ func TestSetOpensWhatIsDeclared(t *testing.T) {
 	host, vm := e.Add("host", fake.Spec{}), e.Add("vm", fake.Spec{})
 	var closed []string
 	set, err := registry.Open([]adapter.Family{e.Family(), connections(e, &closed)},
-		[]runbook.ConnectionDecl{{Name: "a", Type: "bmc"}, {Name: "b", Type: "plain"}},
-		[]runbook.NodeDecl{
-			{ID: "host", Type: "fake", Via: "b", Wake: &runbook.Wake{Redfish: "a"}},
+		[]schema.Connection{{Name: "a", Type: "bmc"}, {Name: "b", Type: "plain"}},
+		[]schema.Node{
+			{ID: "host", Type: "fake", Via: "b", Wake: &schema.Wake{Redfish: "a"}},
 			{ID: "vms", Type: "fake.many"},
 		}, nil)
 	require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestSetOpensWhatIsDeclared(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, members, 2)
 
-	set.Decorate(func(d runbook.NodeDecl, n adapter.Node) adapter.Node {
+	set.Decorate(func(d schema.Node, n adapter.Node) adapter.Node {
 		require.NotEqual(t, "vms", d.ID)
 		return decorate.Rehearse(n)
 	})
@@ -111,7 +111,7 @@ func TestSetReportsAllThatCannotBeMade(t *testing.T) {
 	e.Add("host", fake.Spec{})
 	var closed []string
 	families := []adapter.Family{e.Family(), connections(e, &closed)}
-	_, err := registry.Open(families, []runbook.ConnectionDecl{
+	_, err := registry.Open(families, []schema.Connection{
 		{Name: "a", Type: "bmc"},
 		{Name: "a", Type: "bmc"},
 		{Name: "b", Type: "bad"},
@@ -122,12 +122,12 @@ func TestSetReportsAllThatCannotBeMade(t *testing.T) {
 	require.ErrorContains(t, err, `cannot use connection "c": no adapter serves connections of type "teletype"`)
 	require.Equal(t, []string{"a"}, closed, "what was open is closed again")
 
-	_, err = registry.Open(families, []runbook.ConnectionDecl{{Name: "p", Type: "plain"}}, []runbook.NodeDecl{
-		{ID: "host", Type: "fake", Wake: &runbook.Wake{IPMI: "p"}},
+	_, err = registry.Open(families, []schema.Connection{{Name: "p", Type: "plain"}}, []schema.Node{
+		{ID: "host", Type: "fake", Wake: &schema.Wake{IPMI: "p"}},
 		{ID: "nobody", Type: "fake"},
 		{ID: "x", Type: "abacus"},
 		{ID: "y", Type: "fake", Via: "nowhere"},
-		{ID: "many", Type: "fake.many", Healthy: []runbook.HealthCheck{{TCP: "127.0.0.1:1"}}},
+		{ID: "many", Type: "fake.many", Healthy: []schema.HealthCheck{{TCP: "127.0.0.1:1"}}},
 	}, nil)
 	for _, want := range []string{
 		`cannot use node "host": cannot use up.wake: connection "p" cannot power on a machine`,
@@ -146,9 +146,9 @@ func TestWakeOnLAN(t *testing.T) {
 	t.Cleanup(func() { _ = listener.Close() })
 	e := fake.New(time.Now)
 	host := e.Add("host", fake.Spec{})
-	n, err := wake.With(host, runbook.NodeDecl{
+	n, err := wake.With(host, schema.Node{
 		ID:   "host",
-		Wake: &runbook.Wake{MAC: "00:11:22:aa:BB:cc", Broadcast: listener.LocalAddr().String()},
+		Wake: &schema.Wake{MAC: "00:11:22:aa:BB:cc", Broadcast: listener.LocalAddr().String()},
 	}, nil)
 	require.NoError(t, err)
 
@@ -166,11 +166,11 @@ func TestWakeOnLAN(t *testing.T) {
 		require.Equal(t, want, buf[:got])
 	}
 
-	_, err = wake.With(host, runbook.NodeDecl{Wake: &runbook.Wake{MAC: "00:11:22:aa:bb"}}, nil)
+	_, err = wake.With(host, schema.Node{Wake: &schema.Wake{MAC: "00:11:22:aa:bb"}}, nil)
 	require.ErrorContains(t, err, `"00:11:22:aa:bb" is not a MAC address`)
-	_, err = wake.With(host, runbook.NodeDecl{Wake: &runbook.Wake{MAC: "00:11:22:aa:bb:cc", IPMI: "x"}}, nil)
+	_, err = wake.With(host, schema.Node{Wake: &schema.Wake{MAC: "00:11:22:aa:bb:cc", IPMI: "x"}}, nil)
 	require.ErrorContains(t, err, "only one way to wake: mac, redfish, ipmi or pdu")
-	n, err = wake.With(host, runbook.NodeDecl{Wake: &runbook.Wake{Power: true}}, nil)
+	n, err = wake.With(host, schema.Node{Wake: &schema.Wake{Power: true}}, nil)
 	require.NoError(t, err)
 	require.Same(t, host, n)
 }

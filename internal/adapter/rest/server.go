@@ -11,7 +11,8 @@ import (
 	"strings"
 
 	"ebbtide/internal/adapter/certificate"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/manual"
+	"ebbtide/internal/schema"
 )
 
 // Server are the keys of a connection that say which server is meant. Without thumbprint and ca_file the system's
@@ -24,22 +25,22 @@ type Server struct {
 
 // Account are the keys of a connection that say who logs in.
 type Account struct {
-	Username string            `yaml:"username" check:"required" json:"username"`
-	Password runbook.SecretRef `yaml:"password" check:"required" json:"password,omitzero"`
+	Username string           `yaml:"username" check:"required" json:"username"`
+	Password schema.SecretRef `yaml:"password" check:"required" json:"password,omitzero"`
 }
 
 // Check finds the mistakes in the keys.
 func (s *Server) Check() []error {
 	var errs []error
 	if _, err := s.base(""); err != nil && s.URL != "" {
-		errs = append(errs, &runbook.KeyError{Key: "url", Err: err})
+		errs = append(errs, &schema.KeyError{Key: "url", Err: err})
 	}
 	return append(errs, certificate.Check(s.Thumbprint, s.CAFile)...)
 }
 
 // Endpoint is where a person opens the appliance's own pages, with what secret, and what certificate it then shows.
-func (s *Server) Endpoint(user string, secret runbook.SecretRef) runbook.Endpoint {
-	place := runbook.Endpoint{User: user, SecretLocation: secret.Location(), Proof: certificate.Shown(s.Thumbprint)}
+func (s *Server) Endpoint(user string, secret schema.SecretRef) manual.Endpoint {
+	place := manual.Endpoint{User: user, SecretLocation: secret.Location(), Proof: certificate.Shown(s.Thumbprint)}
 	if at, err := s.base(""); err == nil {
 		place.Address = at
 	}

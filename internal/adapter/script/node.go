@@ -10,7 +10,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // ErrBroken is wrapped by a Runner's error when the connection was lost after the command was given and before its
@@ -19,7 +19,7 @@ var ErrBroken = errors.New("the connection was lost")
 
 // Runner runs a command where a node lives, and returns what it left. An error says that it did not come to its end;
 // it wraps ErrBroken or one of the adapter's sentinels where they apply.
-type Runner func(ctx context.Context, c runbook.Command, stdin string) (process.Result, error)
+type Runner func(ctx context.Context, c schema.Command, stdin string) (process.Result, error)
 
 // Node is a node that is driven by commands.
 type Node struct {
@@ -99,7 +99,7 @@ func (n *Node) holds(ctx context.Context, v plan.Verb) bool {
 }
 
 // run runs a command with the node's secret on its standard input, and keeps the secret out of what comes back.
-func (n *Node) run(ctx context.Context, c runbook.Command) (process.Result, error) {
+func (n *Node) run(ctx context.Context, c schema.Command) (process.Result, error) {
 	if ctx.Err() != nil {
 		return process.Result{}, fmt.Errorf("it was not run: %w", context.Cause(ctx))
 	}

@@ -11,7 +11,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 func TestRead(t *testing.T) {
@@ -78,8 +78,8 @@ func TestExitStatusOfAVerb(t *testing.T) {
 		{err: context.DeadlineExceeded, want: context.DeadlineExceeded},
 	} {
 		n := Node{
-			ID: "nas", Spec: Spec{Stop: runbook.Command{Line: "halt"}},
-			Run: func(context.Context, runbook.Command, string) (process.Result, error) {
+			ID: "nas", Spec: Spec{Stop: schema.Command{Line: "halt"}},
+			Run: func(context.Context, schema.Command, string) (process.Result, error) {
 				return process.Result{Code: tt.code, Stderr: "a\nb"}, tt.err
 			},
 		}
@@ -94,8 +94,8 @@ func TestExitStatusOfAVerb(t *testing.T) {
 func TestAProbeThatFailsSaysNothing(t *testing.T) {
 	for code, want := range map[int]error{1: nil, 75: adapter.ErrBusy, 127: adapter.ErrRefused} {
 		n := Node{
-			ID: "nas", Spec: Spec{Probe: runbook.Command{Line: "state"}},
-			Run: func(context.Context, runbook.Command, string) (process.Result, error) {
+			ID: "nas", Spec: Spec{Probe: schema.Command{Line: "state"}},
+			Run: func(context.Context, schema.Command, string) (process.Result, error) {
 				return process.Result{Code: code, Stdout: "off"}, nil
 			},
 		}
@@ -108,10 +108,10 @@ func TestAProbeThatFailsSaysNothing(t *testing.T) {
 }
 
 func TestABrokenConnectionIsAnAcceptedStop(t *testing.T) {
-	c := runbook.Command{Line: "x"}
+	c := schema.Command{Line: "x"}
 	n := Node{
 		ID: "nas", Spec: Spec{Stop: c, Force: c, Flush: c},
-		Run: func(context.Context, runbook.Command, string) (process.Result, error) {
+		Run: func(context.Context, schema.Command, string) (process.Result, error) {
 			return process.Result{}, ErrBroken
 		},
 	}
@@ -127,9 +127,9 @@ func TestABrokenConnectionIsAnAcceptedStop(t *testing.T) {
 func TestASecretIsGivenOnStdinAndDoesNotComeBack(t *testing.T) {
 	var stdin string
 	n := Node{
-		ID: "nas", Spec: Spec{Probe: runbook.Command{Line: "p"}, Stop: runbook.Command{Line: "x"}},
+		ID: "nas", Spec: Spec{Probe: schema.Command{Line: "p"}, Stop: schema.Command{Line: "x"}},
 		Stdin: func() (string, error) { return "hunter2", nil },
-		Run: func(_ context.Context, c runbook.Command, in string) (process.Result, error) {
+		Run: func(_ context.Context, c schema.Command, in string) (process.Result, error) {
 			stdin = in
 			if c.Line == "p" {
 				return process.Result{Stdout: "detail=password hunter2"}, nil

@@ -9,25 +9,25 @@ import (
 	"time"
 
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Spec are the keys of a node that is driven by commands. A key that is not given is a verb that the node can't do.
 // What the probe must answer is told at Read; what the others' exit status means, at Node.Do.
 type Spec struct {
-	Probe     runbook.Command `yaml:"probe" json:"probe,omitzero"`
-	Protect   runbook.Command `yaml:"protect" json:"protect,omitzero"`
-	Flush     runbook.Command `yaml:"flush" json:"flush,omitzero"`
-	Stop      runbook.Command `yaml:"stop" json:"stop,omitzero"`
-	Force     runbook.Command `yaml:"force" json:"force,omitzero"`
-	Start     runbook.Command `yaml:"start" json:"start,omitzero"`
-	Unprotect runbook.Command `yaml:"unprotect" json:"unprotect,omitzero"`
+	Probe     schema.Command `yaml:"probe" json:"probe,omitzero"`
+	Protect   schema.Command `yaml:"protect" json:"protect,omitzero"`
+	Flush     schema.Command `yaml:"flush" json:"flush,omitzero"`
+	Stop      schema.Command `yaml:"stop" json:"stop,omitzero"`
+	Force     schema.Command `yaml:"force" json:"force,omitzero"`
+	Start     schema.Command `yaml:"start" json:"start,omitzero"`
+	Unprotect schema.Command `yaml:"unprotect" json:"unprotect,omitzero"`
 }
 
 // Keyed is a command with the key that it stands at.
 type Keyed struct {
 	Key     string
-	Command runbook.Command
+	Command schema.Command
 }
 
 // All lists the commands that are given.
@@ -40,7 +40,7 @@ func (s *Spec) All() []Keyed {
 }
 
 // Command gives the command of a verb.
-func (s *Spec) Command(v plan.Verb) runbook.Command {
+func (s *Spec) Command(v plan.Verb) schema.Command {
 	switch v {
 	case plan.Protect:
 		return s.Protect
@@ -55,7 +55,7 @@ func (s *Spec) Command(v plan.Verb) runbook.Command {
 	case plan.Unprotect:
 		return s.Unprotect
 	default:
-		return runbook.Command{}
+		return schema.Command{}
 	}
 }
 

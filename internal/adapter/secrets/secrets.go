@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/adapter"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // maxSecret bounds a secret's size in bytes: as for a systemd credential.
@@ -29,7 +29,7 @@ func New(dir string) adapter.Secrets {
 }
 
 // Secret reads what ref points to, less one trailing newline. An empty secret is an error.
-func (s secrets) Secret(ref runbook.SecretRef) (string, error) {
+func (s secrets) Secret(ref schema.SecretRef) (string, error) {
 	value, err := s.read(ref)
 	if err != nil {
 		return "", err
@@ -41,9 +41,9 @@ func (s secrets) Secret(ref runbook.SecretRef) (string, error) {
 	return value, nil
 }
 
-func (s secrets) read(ref runbook.SecretRef) (string, error) {
+func (s secrets) read(ref schema.SecretRef) (string, error) {
 	switch ref {
-	case runbook.SecretRef{Credential: ref.Credential}:
+	case schema.SecretRef{Credential: ref.Credential}:
 		if ref.Credential == "" {
 			return "", errors.New("cannot use a secret: no reference is given; name one of credential, file, env")
 		}
@@ -56,12 +56,12 @@ func (s secrets) read(ref runbook.SecretRef) (string, error) {
 				name(ref))
 		}
 		return readSecret(ref, filepath.Join(s.dir, ref.Credential), s.isClosed())
-	case runbook.SecretRef{File: ref.File}:
+	case schema.SecretRef{File: ref.File}:
 		if !filepath.IsAbs(ref.File) {
 			return "", fmt.Errorf("cannot use %s: the path must be absolute", name(ref))
 		}
 		return readSecret(ref, ref.File, s.holds(ref.File) && s.isClosed())
-	case runbook.SecretRef{Env: ref.Env}:
+	case schema.SecretRef{Env: ref.Env}:
 		value, ok := os.LookupEnv(ref.Env)
 		if !ok {
 			return "", fmt.Errorf("cannot use %s: the variable is not set", name(ref))
@@ -86,7 +86,7 @@ func (s secrets) holds(path string) bool {
 	return s.dir != "" && filepath.Dir(filepath.Clean(path)) == filepath.Clean(s.dir)
 }
 
-func readSecret(ref runbook.SecretRef, path string, guarded bool) (string, error) {
+func readSecret(ref schema.SecretRef, path string, guarded bool) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", fmt.Errorf("cannot read %s: %w", name(ref), err)
@@ -112,7 +112,7 @@ func readSecret(ref runbook.SecretRef, path string, guarded bool) (string, error
 }
 
 // name names a reference for people. The reference is no secret.
-func name(ref runbook.SecretRef) string {
+func name(ref schema.SecretRef) string {
 	switch {
 	case ref.Credential != "":
 		return fmt.Sprintf("credential %q", ref.Credential)

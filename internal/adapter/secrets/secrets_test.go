@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter/secrets"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 func TestSecrets(t *testing.T) {
@@ -28,26 +28,26 @@ func TestSecrets(t *testing.T) {
 	t.Setenv("EBBTIDE_TEST_SECRET", "from env\n\n")
 
 	for _, tt := range []struct {
-		ref  runbook.SecretRef
+		ref  schema.SecretRef
 		want string
 		err  string
 	}{
-		{ref: runbook.SecretRef{Credential: "nas"}, want: "hunter2"},
-		{ref: runbook.SecretRef{File: inside}, want: "hunter2"},
-		{ref: runbook.SecretRef{File: private}, want: "two\nlines"},
-		{ref: runbook.SecretRef{Env: "EBBTIDE_TEST_SECRET"}, want: "from env\n"},
-		{ref: runbook.SecretRef{File: open}, err: "others may read it (mode 0640); run: chmod 600 " + open},
-		{ref: runbook.SecretRef{File: empty}, err: "it is empty"},
-		{ref: runbook.SecretRef{File: large}, err: "it is larger than"},
-		{ref: runbook.SecretRef{File: elsewhere}, err: "is not a file"},
-		{ref: runbook.SecretRef{File: "nas"}, err: "the path must be absolute"},
-		{ref: runbook.SecretRef{File: "/nowhere/nas"}, err: "no such file"},
-		{ref: runbook.SecretRef{Credential: "none"}, err: `cannot read credential "none"`},
-		{ref: runbook.SecretRef{Credential: "../x"}, err: "plain file name"},
-		{ref: runbook.SecretRef{Credential: ".."}, err: "plain file name"},
-		{ref: runbook.SecretRef{Env: "EBBTIDE_TEST_UNSET"}, err: "the variable is not set"},
-		{ref: runbook.SecretRef{}, err: "no reference is given"},
-		{ref: runbook.SecretRef{Env: "A", File: "/b"}, err: "more than one"},
+		{ref: schema.SecretRef{Credential: "nas"}, want: "hunter2"},
+		{ref: schema.SecretRef{File: inside}, want: "hunter2"},
+		{ref: schema.SecretRef{File: private}, want: "two\nlines"},
+		{ref: schema.SecretRef{Env: "EBBTIDE_TEST_SECRET"}, want: "from env\n"},
+		{ref: schema.SecretRef{File: open}, err: "others may read it (mode 0640); run: chmod 600 " + open},
+		{ref: schema.SecretRef{File: empty}, err: "it is empty"},
+		{ref: schema.SecretRef{File: large}, err: "it is larger than"},
+		{ref: schema.SecretRef{File: elsewhere}, err: "is not a file"},
+		{ref: schema.SecretRef{File: "nas"}, err: "the path must be absolute"},
+		{ref: schema.SecretRef{File: "/nowhere/nas"}, err: "no such file"},
+		{ref: schema.SecretRef{Credential: "none"}, err: `cannot read credential "none"`},
+		{ref: schema.SecretRef{Credential: "../x"}, err: "plain file name"},
+		{ref: schema.SecretRef{Credential: ".."}, err: "plain file name"},
+		{ref: schema.SecretRef{Env: "EBBTIDE_TEST_UNSET"}, err: "the variable is not set"},
+		{ref: schema.SecretRef{}, err: "no reference is given"},
+		{ref: schema.SecretRef{Env: "A", File: "/b"}, err: "more than one"},
 	} {
 		got, err := secrets.New(dir).Secret(tt.ref)
 		if tt.err != "" {
@@ -60,11 +60,11 @@ func TestSecrets(t *testing.T) {
 	}
 
 	t.Setenv("CREDENTIALS_DIRECTORY", dir)
-	got, err := secrets.New("").Secret(runbook.SecretRef{Credential: "nas"})
+	got, err := secrets.New("").Secret(schema.SecretRef{Credential: "nas"})
 	require.NoError(t, err)
 	require.Equal(t, "hunter2", got)
 	t.Setenv("CREDENTIALS_DIRECTORY", "")
-	_, err = secrets.New("").Secret(runbook.SecretRef{Credential: "nas"})
+	_, err = secrets.New("").Secret(schema.SecretRef{Credential: "nas"})
 	require.ErrorContains(t, err, "there is no credentials directory")
 }
 
@@ -74,7 +74,7 @@ func TestAnOpenFolderOfCredentials(t *testing.T) {
 	require.NoError(t, os.Chmod(dir, 0o755))
 	path := filepath.Join(dir, "nas")
 	require.NoError(t, os.WriteFile(path, []byte("hunter2"), 0o600))
-	ref := runbook.SecretRef{Credential: "nas"}
+	ref := schema.SecretRef{Credential: "nas"}
 	got, err := secrets.New(dir).Secret(ref)
 	require.NoError(t, err)
 	require.Equal(t, "hunter2", got)

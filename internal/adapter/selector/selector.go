@@ -10,7 +10,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Probe is the probe of a node that stands for many, which what names ("VMs"): on while any member is.
@@ -53,8 +53,8 @@ func Sort(members []plan.Member) {
 }
 
 // SortRunning puts what runs into the same order.
-func SortRunning(running []runbook.Running) {
-	slices.SortFunc(running, func(a, b runbook.Running) int { return byName(a.Member, b.Member) })
+func SortRunning(running []schema.Running) {
+	slices.SortFunc(running, func(a, b schema.Running) int { return byName(a.Member, b.Member) })
 }
 
 func byName(a, b plan.Member) int {

@@ -9,8 +9,9 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/process"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Spec are the keys of a node of type "self".
@@ -21,22 +22,23 @@ type Spec struct {
 // Family serves the node type "self". Unless armed, its stop is refused and nothing is run, whatever asks for it.
 func Family(armed bool) adapter.Family {
 	return adapter.Family{
-		Nodes: []runbook.NodeType{{
-			Name:   "self",
-			Doc:    "the machine that runs Ebbtide: powered off last, after the supplies' delayed cut is set",
-			Kind:   plan.Self,
-			ByHand: byHand,
-			Spec:   func() any { return new(Spec) },
-			Verbs:  func(any) plan.Verbs { return plan.VerbSet(plan.Stop) },
-			Times:  map[plan.Verb]plan.Times{plan.Stop: {Nominal: 30 * time.Second, Within: 2 * time.Minute}},
-			Check: func(spec any) []error {
-				if stop := spec.(*Spec).Stop; len(stop) > 0 && stop[0] == "" {
+		Nodes: []schema.AnyNodeType{schema.NodeType[Spec]{
+			Traits: schema.Traits{
+				Name:  "self",
+				Doc:   "the machine that runs Ebbtide: powered off last, after the supplies' delayed cut is set",
+				Kind:  plan.Self,
+				Can:   plan.VerbSet(plan.Stop),
+				Times: map[plan.Verb]plan.Times{plan.Stop: {Nominal: 30 * time.Second, Within: 2 * time.Minute}},
+			},
+			Check: func(s *Spec) []error {
+				if len(s.Stop) > 0 && s.Stop[0] == "" {
 					return []error{errors.New("stop names no program")}
 				}
 				return nil
 			},
-		}},
-		Open: func(d runbook.NodeDecl, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+			ByHand: byHand,
+		}.Any()},
+		Open: func(d schema.Node, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 			return node{id: d.ID, stop: d.Spec.(*Spec).stop(), armed: armed}, nil
 		},
 	}
@@ -52,16 +54,16 @@ func (s *Spec) stop() []string {
 	return []string{"systemctl", "-i", "poweroff"}
 }
 
-func byHand(d *runbook.NodeDecl, _ func(string) runbook.Endpoint) runbook.ManualProcedure {
-	return runbook.ManualProcedure{
-		Do: map[plan.Verb][]runbook.Instruction{
+func byHand(_ *schema.Node, spec *Spec, _ func(string) manual.Endpoint) manual.Procedure {
+	return manual.Procedure{
+		Do: map[plan.Verb][]manual.Instruction{
 			plan.Stop: {{
 				Say:  "At the machine that runs Ebbtide, as root, after the cut of its supplies has been ordered:",
-				Type: runbook.Command{Argv: d.Spec.(*Spec).stop()}.Shell(),
+				Type: schema.Command{Argv: spec.stop()}.Shell(),
 			}},
 		},
-		Off: []runbook.Instruction{{Say: "Its power light is dark."}},
-		On:  []runbook.Instruction{{Say: "Ebbtide answers, and continues the restore by itself:", Type: "ebbtide status"}},
+		Off: []manual.Instruction{{Say: "Its power light is dark."}},
+		On:  []manual.Instruction{{Say: "Ebbtide answers, and continues the restore by itself:", Type: "ebbtide status"}},
 	}
 }
 

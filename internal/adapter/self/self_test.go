@@ -10,11 +10,11 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 func open(t *testing.T, armed bool, stop ...string) adapter.Node {
-	n, err := Family(armed).Open(runbook.NodeDecl{ID: "me", Type: "self", Spec: &Spec{Stop: stop}}, nil, nil)
+	n, err := Family(armed).Open(schema.Node{ID: "me", Type: "self", Spec: &Spec{Stop: stop}}, nil, nil)
 	require.NoError(t, err)
 	return n
 }

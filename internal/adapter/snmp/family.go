@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // ConnectionSpec is what a runbook says of a connection of type snmp: a PDU.
@@ -21,13 +22,13 @@ type ConnectionSpec struct {
 	Address string `yaml:"address" check:"required"` // host or host:port; port 161 if not given
 	Version string `yaml:"version" check:"required"` // 2c or 3
 	// Of version 2c. It goes over the network in the clear.
-	Community runbook.SecretRef `yaml:"community"`
+	Community schema.SecretRef `yaml:"community"`
 	// Of version 3: its user, with authentication and privacy.
-	User            string            `yaml:"user"`
-	Auth            string            `yaml:"auth"` // sha, sha256 or sha512; sha256 if not given
-	AuthPassword    runbook.SecretRef `yaml:"auth_password"`
-	Privacy         string            `yaml:"privacy"` // aes or aes256; aes (128 bits) if not given
-	PrivacyPassword runbook.SecretRef `yaml:"privacy_password"`
+	User            string           `yaml:"user"`
+	Auth            string           `yaml:"auth"` // sha, sha256 or sha512; sha256 if not given
+	AuthPassword    schema.SecretRef `yaml:"auth_password"`
+	Privacy         string           `yaml:"privacy"` // aes or aes256; aes (128 bits) if not given
+	PrivacyPassword schema.SecretRef `yaml:"privacy_password"`
 
 	PDU    string  `yaml:"pdu" check:"required"` // what it is: a name of Profiles, or custom
 	Custom *Custom `yaml:"custom"`               // with pdu: custom
@@ -35,42 +36,41 @@ type ConnectionSpec struct {
 
 // NodeSpec is what a runbook says of a pdu.outlet.
 type NodeSpec struct {
-	Outlets runbook.Outlets `yaml:"outlet" check:"required"` // one, or all that belong to the same thing
+	Outlets schema.Outlets `yaml:"outlet" check:"required"` // one, or all that belong to the same thing
 }
 
 // Family is the part of PDUs in the runbook language.
 func Family() adapter.Family {
 	times := plan.Times{Nominal: 5 * time.Second, Within: time.Minute}
 	return adapter.Family{
-		Connections: []runbook.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnectionSpec]{
 			Name:  "snmp",
 			Doc:   "a rack PDU, by SNMP",
-			Spec:  func() any { return new(ConnectionSpec) },
-			Check: func(spec any) []error { return check(spec.(*ConnectionSpec)) },
-			Endpoint: func(spec any) runbook.Endpoint {
-				s := spec.(*ConnectionSpec)
+			Check: check,
+			Endpoint: func(s *ConnectionSpec) manual.Endpoint {
 				host, _, err := split(s.Address)
 				if err != nil {
-					return runbook.Endpoint{}
+					return manual.Endpoint{}
 				}
-				return runbook.Endpoint{Address: "http://" + host, User: "its administrator"}
+				return manual.Endpoint{Address: "http://" + host, User: "its administrator"}
 			},
-		}},
-		Nodes: []runbook.NodeType{{
-			Name:   "pdu.outlet",
-			Doc:    "outlets of a rack PDU: off takes the power of what they feed",
-			Kind:   plan.Other,
-			Via:    []string{"snmp"},
-			Spec:   func() any { return new(NodeSpec) },
-			Verbs:  func(any) plan.Verbs { return plan.VerbSet(plan.Stop, plan.Force, plan.Start) },
-			Times:  map[plan.Verb]plan.Times{plan.Stop: times, plan.Force: times, plan.Start: times},
-			Risk:   plan.Storage,
+		}.Any()},
+		Nodes: []schema.AnyNodeType{schema.NodeType[NodeSpec]{
+			Traits: schema.Traits{
+				Name:  "pdu.outlet",
+				Doc:   "outlets of a rack PDU: off takes the power of what they feed",
+				Kind:  plan.Other,
+				Via:   []string{"snmp"},
+				Can:   plan.VerbSet(plan.Stop, plan.Force, plan.Start),
+				Times: map[plan.Verb]plan.Times{plan.Stop: times, plan.Force: times, plan.Start: times},
+				Risk:  plan.Storage,
+			},
 			ByHand: byHand,
-		}},
-		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+		}.Any()},
+		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			return connect(d.Name, d.Spec.(*ConnectionSpec), secrets)
 		},
-		Open: func(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+		Open: func(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 			c, ok := via.(*conn)
 			if !ok {
 				return nil, errors.New("via must name a connection of type snmp")
@@ -83,7 +83,7 @@ func Family() adapter.Family {
 func check(s *ConnectionSpec) []error {
 	var errs []error
 	mistake := func(key, format string, args ...any) {
-		errs = append(errs, &runbook.KeyError{Key: key, Err: fmt.Errorf(format, args...)})
+		errs = append(errs, &schema.KeyError{Key: key, Err: fmt.Errorf(format, args...)})
 	}
 	if _, _, err := split(s.Address); err != nil && s.Address != "" {
 		mistake("address", "%w", err)
@@ -133,25 +133,25 @@ func split(address string) (host string, port uint16, err error) {
 	return host, uint16(n), nil
 }
 
-func byHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
-	at, outlets := places(d.Via), d.Spec.(*NodeSpec).Outlets.String()
+func byHand(d *schema.Node, s *NodeSpec, places func(string) manual.Endpoint) manual.Procedure {
+	at, outlets := places(d.Via), s.Outlets.String()
 	where := fmt.Sprintf("At the PDU %s (%s): ", d.Via, at.Address)
-	off := []runbook.Instruction{{Say: where + "turn outlet " + outlets +
+	off := []manual.Instruction{{Say: where + "turn outlet " + outlets +
 		" off, or pull what is plugged in there. What it feeds must be down before that."}}
-	return runbook.ManualProcedure{
-		Do: map[plan.Verb][]runbook.Instruction{
+	return manual.Procedure{
+		Do: map[plan.Verb][]manual.Instruction{
 			plan.Stop: off, plan.Force: off,
 			plan.Start: {{Say: where + "turn outlet " + outlets + " on, or plug in again what belongs there."}},
 		},
-		Off: []runbook.Instruction{{Say: where + "outlet " + outlets + " is shown as off, and its light is dark."}},
-		On:  []runbook.Instruction{{Say: where + "outlet " + outlets + " is shown as on."}},
+		Off: []manual.Instruction{{Say: where + "outlet " + outlets + " is shown as off, and its light is dark."}},
+		On:  []manual.Instruction{{Say: where + "outlet " + outlets + " is shown as on."}},
 	}
 }
 
 // node is one outlet, or several that belong together.
 type node struct {
 	id      string
-	outlets runbook.Outlets
+	outlets schema.Outlets
 	conn    *conn
 }
 

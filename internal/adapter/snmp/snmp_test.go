@@ -17,13 +17,13 @@ import (
 	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/adapter/snmp/snmptest"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // named gives the secrets by their names.
 type named map[string]string
 
-func (n named) Secret(ref runbook.SecretRef) (string, error) {
+func (n named) Secret(ref schema.SecretRef) (string, error) {
 	if n[ref.Env] == "" {
 		return "", errors.New("the variable is not set")
 	}
@@ -38,14 +38,14 @@ var known = named{
 
 // spec is the connection to the PDU by version 2c.
 func spec(p *snmptest.PDU, kind string) *ConnectionSpec {
-	return &ConnectionSpec{Address: p.Address, Version: "2c", Community: runbook.SecretRef{Env: "COMMUNITY"}, PDU: kind}
+	return &ConnectionSpec{Address: p.Address, Version: "2c", Community: schema.SecretRef{Env: "COMMUNITY"}, PDU: kind}
 }
 
 func opened(t *testing.T, spec *ConnectionSpec, outlets ...int) (adapter.Node, func() error) {
 	t.Helper()
 	set, err := registry.Open([]adapter.Family{Family()},
-		[]runbook.ConnectionDecl{{Name: "rack-a", Type: "snmp", Spec: spec}},
-		[]runbook.NodeDecl{{ID: "lamp", Type: "pdu.outlet", Via: "rack-a", Spec: &NodeSpec{Outlets: outlets}}}, known)
+		[]schema.Connection{{Name: "rack-a", Type: "snmp", Spec: spec}},
+		[]schema.Node{{ID: "lamp", Type: "pdu.outlet", Via: "rack-a", Spec: &NodeSpec{Outlets: outlets}}}, known)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Close()) })
 	n, ok := set.Node("lamp")
@@ -80,8 +80,8 @@ func TestVersion3(t *testing.T) {
 	p := snmptest.Start(t, map[string]int{rpdu2 + "3": 1})
 	spec := func(change func(*ConnectionSpec)) *ConnectionSpec {
 		s := &ConnectionSpec{
-			Address: p.Address, Version: "3", User: snmptest.User, AuthPassword: runbook.SecretRef{Env: "AUTH"},
-			PrivacyPassword: runbook.SecretRef{Env: "PRIVACY"}, PDU: "apc-rpdu2",
+			Address: p.Address, Version: "3", User: snmptest.User, AuthPassword: schema.SecretRef{Env: "AUTH"},
+			PrivacyPassword: schema.SecretRef{Env: "PRIVACY"}, PDU: "apc-rpdu2",
 		}
 		change(s)
 		return s
@@ -198,7 +198,7 @@ func TestWhatAPDUAnswers(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	ref := runbook.SecretRef{Env: "X"}
+	ref := schema.SecretRef{Env: "X"}
 	for _, tt := range []struct {
 		spec ConnectionSpec
 		want string

@@ -12,7 +12,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/reach"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // What a connection allows itself.
@@ -47,7 +47,7 @@ type dialing struct {
 	heard  bool // the host has accepted the connection
 }
 
-func connect(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+func connect(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 	spec := d.Spec.(*ConnSpec)
 	if err := errors.Join(checkConn(spec)...); err != nil {
 		return nil, err

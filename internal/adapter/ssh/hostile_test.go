@@ -20,7 +20,7 @@ import (
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/adapter/script"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // listens serves connections on loopback until the test ends.
@@ -107,12 +107,12 @@ func babbler(t *testing.T, text string) (address, hostKey string) {
 
 func arrive(t *testing.T, address, hostKey string) adapter.Node {
 	t.Helper()
-	spec := &ConnSpec{Address: address, User: "root", Password: runbook.SecretRef{Credential: "p"}, HostKey: hostKey}
-	c, err := connect(runbook.ConnectionDecl{Name: "nas", Spec: spec}, vault{"p": "hunter2"})
+	spec := &ConnSpec{Address: address, User: "root", Password: schema.SecretRef{Credential: "p"}, HostKey: hostKey}
+	c, err := connect(schema.Connection{Name: "nas", Spec: spec}, vault{"p": "hunter2"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	command := runbook.Command{Argv: []string{"state"}}
-	n, err := open(runbook.NodeDecl{ID: "nas", Spec: &NodeSpec{Spec: script.Spec{Probe: command, Stop: command}}}, c, nil)
+	command := schema.Command{Argv: []string{"state"}}
+	n, err := open(schema.Node{ID: "nas", Spec: &NodeSpec{Spec: script.Spec{Probe: command, Stop: command}}}, c, nil)
 	require.NoError(t, err)
 	return n
 }

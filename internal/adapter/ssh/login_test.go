@@ -17,12 +17,12 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 type vault map[string]string
 
-func (v vault) Secret(ref runbook.SecretRef) (string, error) {
+func (v vault) Secret(ref schema.SecretRef) (string, error) {
 	if s, ok := v[ref.Credential]; ok {
 		return s, nil
 	}
@@ -91,8 +91,8 @@ func appliance(t *testing.T, interactive bool) (address, hostKey string) {
 // nodeOn opens a node on a connection. It is closed before the server is: the cleanups run in reverse.
 func nodeOn(t *testing.T, c *ConnSpec, spec *NodeSpec, secrets vault) adapter.Node {
 	set, err := registry.Open([]adapter.Family{Family()},
-		[]runbook.ConnectionDecl{{Name: "c", Type: "ssh", Spec: c}},
-		[]runbook.NodeDecl{{ID: "n", Type: "ssh", Via: "c", Spec: spec}}, secrets)
+		[]schema.Connection{{Name: "c", Type: "ssh", Spec: c}},
+		[]schema.Node{{ID: "n", Type: "ssh", Via: "c", Spec: spec}}, secrets)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Close()) })
 	n, _ := set.Node("n")
@@ -102,9 +102,9 @@ func nodeOn(t *testing.T, c *ConnSpec, spec *NodeSpec, secrets vault) adapter.No
 func TestPasswords(t *testing.T) {
 	for _, interactive := range []bool{false, true} {
 		address, hostKey := appliance(t, interactive)
-		conn := &ConnSpec{Address: address, User: "admin", HostKey: hostKey, Password: runbook.SecretRef{Credential: "pw"}}
+		conn := &ConnSpec{Address: address, User: "admin", HostKey: hostKey, Password: schema.SecretRef{Credential: "pw"}}
 		spec := &NodeSpec{OffWhenUnreachable: time.Second}
-		spec.Stop = runbook.Command{Line: "shutdown"}
+		spec.Stop = schema.Command{Line: "shutdown"}
 		n := nodeOn(t, conn, spec, vault{"pw": "hunter2"})
 		seen, err := n.Probe(t.Context())
 		require.NoError(t, err)
@@ -134,7 +134,7 @@ func TestKeysThatCannotBeUsed(t *testing.T) {
 		string(pem.EncodeToMemory(locked)): "protected by a passphrase",
 		"planted":                          "not a private key",
 	} {
-		conn := &ConnSpec{Address: address, User: "admin", HostKey: hostKey, Key: runbook.SecretRef{Credential: "key"}}
+		conn := &ConnSpec{Address: address, User: "admin", HostKey: hostKey, Key: schema.SecretRef{Credential: "key"}}
 		_, err := nodeOn(t, conn, &NodeSpec{}, vault{"key": key}).Probe(t.Context())
 		require.ErrorIs(t, err, adapter.ErrRefused)
 		require.ErrorContains(t, err, want)
@@ -143,7 +143,7 @@ func TestKeysThatCannotBeUsed(t *testing.T) {
 }
 
 func TestCheckFindsMistakes(t *testing.T) {
-	key, ref := "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIH7WMpXBIdxHtSJyLHDSqqhKPBlzpJJGX4L3MmXUCdMl", runbook.SecretRef{Env: "X"}
+	key, ref := "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIH7WMpXBIdxHtSJyLHDSqqhKPBlzpJJGX4L3MmXUCdMl", schema.SecretRef{Env: "X"}
 	good := ConnSpec{Address: "nas", User: "me", Key: ref, HostKey: key}
 	require.Empty(t, Family().Connections[0].Check(&good))
 	for want, change := range map[string]func(*ConnSpec){
@@ -156,13 +156,13 @@ func TestCheckFindsMistakes(t *testing.T) {
 		errs := Family().Connections[0].Check(&bad)
 		require.Len(t, errs, 1)
 		require.ErrorContains(t, errs[0], want)
-		_, err := Family().Connect(runbook.ConnectionDecl{Name: "c", Type: "ssh", Spec: &bad}, nil)
+		_, err := Family().Connect(schema.Connection{Name: "c", Type: "ssh", Spec: &bad}, nil)
 		require.ErrorContains(t, err, want)
 	}
 
 	types := Family().Nodes[0]
 	stop := &NodeSpec{}
-	stop.Stop = runbook.Command{Line: "poweroff"}
+	stop.Stop = schema.Command{Line: "poweroff"}
 	require.ErrorContains(t, types.Check(stop)[0], "stop needs a probe, or off_when_unreachable")
 	require.ErrorContains(t, types.Check(&NodeSpec{OffWhenRefused: true})[0], "no effect without off_when_unreachable")
 	stop.OffWhenUnreachable = 20 * time.Second

@@ -12,15 +12,15 @@ import (
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/ssh/sshsim"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // vault holds secrets by the name of their credential.
 type vault map[string]string
 
-func (v vault) Secret(ref runbook.SecretRef) (string, error) { return v[ref.Credential], nil }
+func (v vault) Secret(ref schema.SecretRef) (string, error) { return v[ref.Credential], nil }
 
-func shell(line string) runbook.Command { return runbook.Command{Line: line} }
+func shell(line string) schema.Command { return schema.Command{Line: line} }
 
 func nasSpec() *ssh.NodeSpec {
 	s := &ssh.NodeSpec{OffWhenUnreachable: time.Second, OffWhenRefused: true}
@@ -37,12 +37,12 @@ func startNAS(t *testing.T, config sshsim.NASConfig) *sshsim.NAS {
 }
 
 // openNAS opens a runbook with the NAS as its only node.
-func openNAS(t *testing.T, nas *sshsim.NAS, wake *runbook.Wake) (*registry.Registry, adapter.Node) {
+func openNAS(t *testing.T, nas *sshsim.NAS, wake *schema.Wake) (*registry.Registry, adapter.Node) {
 	set, err := registry.Open([]adapter.Family{ssh.Family()},
-		[]runbook.ConnectionDecl{{Name: "nas", Type: "ssh", Spec: &ssh.ConnSpec{
-			Address: nas.Address(), User: sshsim.User, HostKey: nas.HostKey(), Key: runbook.SecretRef{Credential: "key"},
+		[]schema.Connection{{Name: "nas", Type: "ssh", Spec: &ssh.ConnSpec{
+			Address: nas.Address(), User: sshsim.User, HostKey: nas.HostKey(), Key: schema.SecretRef{Credential: "key"},
 		}}},
-		[]runbook.NodeDecl{{ID: "nas", Type: "ssh", Via: "nas", Spec: nasSpec(), Wake: wake}},
+		[]schema.Node{{ID: "nas", Type: "ssh", Via: "nas", Spec: nasSpec(), Wake: wake}},
 		vault{"key": nas.ClientKey()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Close()) })
@@ -60,7 +60,7 @@ func TestContractOnTheDouble(t *testing.T) {
 		const mac = "02:00:00:00:00:01"
 		broadcast, err := nas.Wakes(mac)
 		require.NoError(t, err)
-		set, n := openNAS(t, nas, &runbook.Wake{MAC: mac, Broadcast: broadcast})
+		set, n := openNAS(t, nas, &schema.Wake{MAC: mac, Broadcast: broadcast})
 		return &contracttest.Thing{
 			Node: n, Can: nasSpec().Verbs() | plan.VerbSet(plan.Start), Truth: nas.State, Mute: true, Aside: plan.VerbSet(plan.Start),
 			Silence: nas.Down,

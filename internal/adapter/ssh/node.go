@@ -13,7 +13,7 @@ import (
 	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/adapter/script"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // node is a node that is driven by commands on the host of its connection.
@@ -23,7 +23,7 @@ type node struct {
 	offWhenRefused bool
 }
 
-func open(d runbook.NodeDecl, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+func open(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
 	c, ok := via.(*Conn)
 	if !ok {
 		return nil, errors.New("via must name a connection of type ssh")
@@ -74,7 +74,7 @@ func (c *Conn) look(ctx context.Context) (plan.Observation, error) {
 // and the command was not given, adapter.ErrBusy if there was no session for it, adapter.ErrRefused if the host does not
 // let us in or runs no commands, script.ErrBroken if the connection broke off while it ran, and the context's cause if the
 // time was up: then nobody knows what became of it.
-func (c *Conn) Run(ctx context.Context, command runbook.Command, stdin string) (process.Result, error) {
+func (c *Conn) Run(ctx context.Context, command schema.Command, stdin string) (process.Result, error) {
 	release, err := c.take(ctx)
 	if err != nil {
 		return process.Result{}, err

@@ -20,6 +20,7 @@ import (
 	"ebbtide/internal/adapter/ssh/sshsim"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 const wholeRunbook = `
@@ -58,18 +59,19 @@ func TestARunbookOpensAsItIsWritten(t *testing.T) {
 	broadcast, err := nas.Wakes("02:00:00:00:00:01")
 	require.NoError(t, err)
 	families := []adapter.Family{ssh.Family(), command.Family(), passive.Family(), self.Family(false)}
-	var schema runbook.Schema
+	var types schema.Types
 	for _, f := range families {
-		schema.Connections = append(schema.Connections, f.Connections...)
-		schema.Nodes = append(schema.Nodes, f.Nodes...)
+		types.Connections = append(types.Connections, f.Connections...)
+		types.Nodes = append(types.Nodes, f.Nodes...)
 	}
 	text := fmt.Sprintf(wholeRunbook, nas.Address(), sshsim.User, nas.HostKey(), nas.Address(), broadcast)
-	rb, problems := runbook.Load("office.yaml", []byte(text), schema)
+	rb, problems := runbook.Load("office.yaml", []byte(text), types)
 	require.Zero(t, problems.Count(runbook.Error), "%+v", problems)
 
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "nas_key"), []byte(nas.ClientKey()), 0o600))
-	set, err := registry.Open(families, rb.Connections, rb.Nodes, secrets.New(dir))
+	connections, nodes := rb.Declared()
+	set, err := registry.Open(families, connections, nodes, secrets.New(dir))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Close()) })
 	for id, want := range map[string]plan.State{"switch": plan.On, "nas": plan.On, "tape": plan.Unknown, "tool": plan.On, "me": plan.On} {

@@ -8,8 +8,9 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/script"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // ConnSpec are the keys of a connection of type "ssh".
@@ -17,8 +18,8 @@ type ConnSpec struct {
 	Address string `yaml:"address" check:"required" json:"address"` // host or host:port; port 22 if not given
 	User    string `yaml:"user" check:"required" json:"user"`
 	// private key in PEM or OpenSSH form, without a passphrase
-	Key      runbook.SecretRef `yaml:"key" json:"key,omitzero"`
-	Password runbook.SecretRef `yaml:"password" json:"password,omitzero"` // if there is no key
+	Key      schema.SecretRef `yaml:"key" json:"key,omitzero"`
+	Password schema.SecretRef `yaml:"password" json:"password,omitzero"` // if there is no key
 	// "ssh-ed25519 AAAA…": the one key that the host may show
 	HostKey    string `yaml:"host_key" json:"host_key,omitempty"`
 	KnownHosts string `yaml:"known_hosts" json:"known_hosts,omitempty"` // or a file of such keys, as OpenSSH keeps them
@@ -32,7 +33,7 @@ type ConnSpec struct {
 type NodeSpec struct {
 	script.Spec `yaml:",inline"`
 	// Stdin is a secret that each of the commands gets on its standard input, with a newline: "sudo -S" reads it.
-	Stdin runbook.SecretRef `yaml:"stdin" json:"stdin,omitzero"`
+	Stdin schema.SecretRef `yaml:"stdin" json:"stdin,omitzero"`
 	// OffWhenUnreachable is how long the host must be silent after an accepted stop to count as proven off: no answer
 	// at all to a connection, not even a refusal. For nodes that are the host itself, whose probe can't answer when it
 	// is off.
@@ -45,30 +46,30 @@ type NodeSpec struct {
 // Family serves connections and nodes of type "ssh".
 func Family() adapter.Family {
 	return adapter.Family{
-		Connections: []runbook.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnSpec]{
 			Name:     "ssh",
 			Doc:      "a host that is reached by SSH, its host key checked",
-			Spec:     func() any { return new(ConnSpec) },
-			Check:    func(spec any) []error { return checkConn(spec.(*ConnSpec)) },
+			Check:    checkConn,
 			Endpoint: placeOf,
-			ByHand: []runbook.Instruction{
+			ByHand: []manual.Instruction{
 				{Say: "ssh: type lines with -i and a name in the credentials directory, or where the copies are. ssh asks once for each " +
 					"host whether it is the right one: compare what it shows with what the host should show (“Is it the right one?”)."},
 			},
-		}},
-		Nodes: []runbook.NodeType{{
-			Name:     "ssh",
-			Doc:      "driven by commands over SSH; without a probe it is on when it can be logged in to",
-			Kind:     plan.Other,
-			Anything: true,
+		}.Any()},
+		Nodes: []schema.AnyNodeType{schema.NodeType[NodeSpec]{
+			Traits: schema.Traits{
+				Name:     "ssh",
+				Doc:      "driven by commands over SSH; without a probe it is on when it can be logged in to",
+				Kind:     plan.Other,
+				Anything: true,
+				Via:      []string{"ssh"},
+				Times:    script.Times(),
+			},
+			Verbs:    func(s *NodeSpec) plan.Verbs { return s.Verbs() },
+			OffAfter: func(s *NodeSpec) time.Duration { return s.OffWhenUnreachable },
+			Check:    checkNode,
 			ByHand:   byHand,
-			Via:      []string{"ssh"},
-			Spec:     func() any { return new(NodeSpec) },
-			Verbs:    func(spec any) plan.Verbs { return spec.(*NodeSpec).Verbs() },
-			Times:    script.Times(),
-			OffAfter: func(spec any) time.Duration { return spec.(*NodeSpec).OffWhenUnreachable },
-			Check:    func(spec any) []error { return checkNode(spec.(*NodeSpec)) },
-		}},
+		}.Any()},
 		Connect: connect,
 		Open:    open,
 	}

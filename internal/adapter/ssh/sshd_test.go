@@ -25,7 +25,7 @@ import (
 	"ebbtide/internal/adapter/ssh"
 	"ebbtide/internal/adapter/ssh/sshdtest"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // sshd is a real OpenSSH server and how the adapter is opened on it.
@@ -38,14 +38,14 @@ func newSSHD(t *testing.T) *sshd { return &sshd{Server: sshdtest.New(t), t: t} }
 
 // connSpec is a connection that is let in.
 func (s *sshd) connSpec() *ssh.ConnSpec {
-	return &ssh.ConnSpec{Address: s.Address, User: s.User, HostKey: s.HostKey, Key: runbook.SecretRef{Credential: "key"}}
+	return &ssh.ConnSpec{Address: s.Address, User: s.User, HostKey: s.HostKey, Key: schema.SecretRef{Credential: "key"}}
 }
 
 // open opens one node over one connection.
 func (s *sshd) open(conn *ssh.ConnSpec, spec *ssh.NodeSpec) (*registry.Registry, adapter.Node) {
 	set, err := registry.Open([]adapter.Family{ssh.Family()},
-		[]runbook.ConnectionDecl{{Name: "host", Type: "ssh", Spec: conn}},
-		[]runbook.NodeDecl{{ID: "host", Type: "ssh", Via: "host", Spec: spec}},
+		[]schema.Connection{{Name: "host", Type: "ssh", Spec: conn}},
+		[]schema.Node{{ID: "host", Type: "ssh", Via: "host", Spec: spec}},
 		vault{"key": s.Key, "sudo": "hunter2", "other": strangersKey(s.t)})
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() { require.NoError(s.t, set.Close()) })
@@ -69,10 +69,10 @@ func TestContractOnOpenSSH(t *testing.T) {
 			s := newSSHD(t)
 			state := filepath.Join(s.Dir, "state")
 			s.Write("state", "active\n")
-			spec := &ssh.NodeSpec{Stdin: runbook.SecretRef{Credential: "sudo"}}
-			spec.Probe = runbook.Command{Argv: []string{"cat", state}}
-			spec.Stop = runbook.Command{Line: "cat >&2; echo inactive > " + state}
-			spec.Start = runbook.Command{Line: "read password; echo active > " + state + "; echo $password >&2; exit 1"}
+			spec := &ssh.NodeSpec{Stdin: schema.SecretRef{Credential: "sudo"}}
+			spec.Probe = schema.Command{Argv: []string{"cat", state}}
+			spec.Stop = schema.Command{Line: "cat >&2; echo inactive > " + state}
+			spec.Start = schema.Command{Line: "read password; echo active > " + state + "; echo $password >&2; exit 1"}
 			set, n := s.open(s.connSpec(), spec)
 			return &contracttest.Thing{
 				Node: n, Can: spec.Verbs(),
@@ -100,8 +100,8 @@ func TestArgumentsReachTheHostAsTheyAre(t *testing.T) {
 	out := filepath.Join(s.Dir, "out")
 	awkward := []string{"a b", "$HOME", "`id`", "'", `'\''`, `"`, "", "*", "-n", "~", "a;b|c&d", "ü\n", "#x", "!1", "{a,b}"}
 	spec := &ssh.NodeSpec{OffWhenUnreachable: time.Second}
-	spec.Stop = runbook.Command{Argv: append([]string{"sh", "-c", `f=$1; shift; printf '<%s>' "$@" >"$f"`, "sh", out}, awkward...)}
-	spec.Force = runbook.Command{Line: "echo one two > " + out + " && exit 0"}
+	spec.Stop = schema.Command{Argv: append([]string{"sh", "-c", `f=$1; shift; printf '<%s>' "$@" >"$f"`, "sh", out}, awkward...)}
+	spec.Force = schema.Command{Line: "echo one two > " + out + " && exit 0"}
 	_, n := s.open(s.connSpec(), spec)
 	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}))
 	got, err := os.ReadFile(out)
@@ -205,7 +205,7 @@ func TestAWrongHostKeyIsRefused(t *testing.T) {
 	s := newSSHD(t)
 	mark := filepath.Join(s.Dir, "mark")
 	spec := &ssh.NodeSpec{OffWhenUnreachable: time.Second}
-	spec.Stop = runbook.Command{Argv: []string{"touch", mark}}
+	spec.Stop = schema.Command{Argv: []string{"touch", mark}}
 	other, _ := sshdtest.NewKey(t)
 	fingerprint := func(line string) string {
 		key, _, _, _, err := xssh.ParseAuthorizedKey([]byte(line))
@@ -296,7 +296,7 @@ func TestTheKeyThatIsKnownIsAskedForAmongSeveral(t *testing.T) {
 func TestAWrongKeyIsRefusedWithAHint(t *testing.T) {
 	s := newSSHD(t)
 	conn := s.connSpec()
-	conn.Key = runbook.SecretRef{Credential: "other"}
+	conn.Key = schema.SecretRef{Credential: "other"}
 	_, n := s.open(conn, &ssh.NodeSpec{})
 	_, err := n.Probe(contracttest.Within(t, 20*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)

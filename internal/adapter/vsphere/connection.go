@@ -14,7 +14,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 
 	"github.com/vmware/govmomi/vim25/soap"
 )
@@ -23,11 +23,11 @@ import (
 // authorities vouch for the server.
 type ConnectionSpec struct {
 	// https://vcenter.lab/sdk, of a vCenter or of a host; the path may be left out
-	URL        string            `yaml:"url" check:"required"`
-	Username   string            `yaml:"username" check:"required"`
-	Password   runbook.SecretRef `yaml:"password" check:"required"`
-	Thumbprint string            `yaml:"thumbprint"` // of the certificate: SHA-256 or SHA-1 in hex, with or without colons
-	CAFile     string            `yaml:"ca_file"`    // PEM certificates of the authorities
+	URL        string           `yaml:"url" check:"required"`
+	Username   string           `yaml:"username" check:"required"`
+	Password   schema.SecretRef `yaml:"password" check:"required"`
+	Thumbprint string           `yaml:"thumbprint"` // of the certificate: SHA-256 or SHA-1 in hex, with or without colons
+	CAFile     string           `yaml:"ca_file"`    // PEM certificates of the authorities
 }
 
 // pace is how a connection spends its time. Tests make it faster.
@@ -76,7 +76,7 @@ type Conn struct {
 func (*Conn) Concurrency() int { return largestBatch }
 
 // connect makes a connection without dialling.
-func connect(d runbook.ConnectionDecl, secrets adapter.Secrets, p pace) (*Conn, error) {
+func connect(d schema.Connection, secrets adapter.Secrets, p pace) (*Conn, error) {
 	spec, ok := d.Spec.(*ConnectionSpec)
 	if !ok {
 		return nil, fmt.Errorf("cannot open connection %q: its spec is a %T", d.Name, d.Spec)

@@ -14,7 +14,7 @@ import (
 	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 
 	"github.com/stretchr/testify/require"
 )
@@ -22,7 +22,7 @@ import (
 // via opens a VM's node on a connection of its own.
 func via(t *testing.T, c *Conn, vm string) adapter.Node {
 	t.Helper()
-	n, err := Family().Open(runbook.NodeDecl{ID: vm, Via: c.name, Spec: &VMSpec{}}, c, nil)
+	n, err := Family().Open(schema.Node{ID: vm, Via: c.name, Spec: &VMSpec{}}, c, nil)
 	require.NoError(t, err)
 	return n
 }
@@ -66,7 +66,7 @@ func TestMistakesInAConnection(t *testing.T) {
 		`cannot read ca_file: open /nonexistent: no such f`: {URL: "https://a", CAFile: "/nonexistent"},
 		`ca_file "/dev/null" holds no PEM certificate`:      {URL: "https://a", CAFile: "/dev/null"},
 	} {
-		_, err := Family().Connect(runbook.ConnectionDecl{Name: "vc", Spec: &s}, secrets{})
+		_, err := Family().Connect(schema.Connection{Name: "vc", Spec: &s}, secrets{})
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, `cannot open connection "vc"`)
 	}
@@ -93,7 +93,7 @@ func TestWrongPasswordIsTriedOnce(t *testing.T) {
 func TestMissingSecretIsRefused(t *testing.T) {
 	e := start(t, vspheresim.Options{VMs: vms("web01")})
 	s := spec(e.VCenter())
-	s.Password = runbook.SecretRef{}
+	s.Password = schema.SecretRef{}
 	_, err := via(t, dial(t, "vcenter", s), "web01").Probe(contracttest.Within(t, 5*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, `cannot read the password of connection "vcenter": no such secret`)
@@ -102,7 +102,7 @@ func TestMissingSecretIsRefused(t *testing.T) {
 func TestCloseEndsEverything(t *testing.T) {
 	s := simulate(t, vspheresim.Options{VMs: vms("web01")})
 	before := runtime.NumGoroutine()
-	c, err := connect(runbook.ConnectionDecl{Name: "vcenter", Spec: spec(s.VCenter())}, secrets{}, quick)
+	c, err := connect(schema.Connection{Name: "vcenter", Spec: spec(s.VCenter())}, secrets{}, quick)
 	require.NoError(t, err)
 	n := via(t, c, "web01")
 	require.Equal(t, plan.On, contracttest.Probe(t, n).State)
@@ -128,7 +128,7 @@ func TestCloseEndsEverything(t *testing.T) {
 
 func TestCloseOfAConnectionThatWasNeverUsed(t *testing.T) {
 	before := runtime.NumGoroutine()
-	c, err := connect(runbook.ConnectionDecl{Name: "x", Spec: &ConnectionSpec{URL: "https://127.0.0.1:1"}}, secrets{}, quick)
+	c, err := connect(schema.Connection{Name: "x", Spec: &ConnectionSpec{URL: "https://127.0.0.1:1"}}, secrets{}, quick)
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
 	gone(t, before)

@@ -11,15 +11,15 @@ import (
 	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // opened is one node with its connection, made as the daemon makes them.
 func opened(t *testing.T, server *vspheresim.Server, kind string, nodeSpec any) (adapter.Node, func() error) {
 	t.Helper()
 	set, err := registry.Open([]adapter.Family{Family()},
-		[]runbook.ConnectionDecl{{Name: "vc", Type: "vsphere", Spec: spec(server)}},
-		[]runbook.NodeDecl{{ID: "node", Type: kind, Via: "vc", Spec: nodeSpec}}, secrets{})
+		[]schema.Connection{{Name: "vc", Type: "vsphere", Spec: spec(server)}},
+		[]schema.Node{{ID: "node", Type: kind, Via: "vc", Spec: nodeSpec}}, secrets{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Close()) })
 	n, ok := set.Node("node")

@@ -9,8 +9,9 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 
 	"github.com/google/uuid"
 )
@@ -57,13 +58,12 @@ type ClusterSpec struct {
 // Family is vSphere's part of the runbook language.
 func Family() adapter.Family {
 	return adapter.Family{
-		Connections: []runbook.ConnectionType{{
+		Connections: []schema.AnyConnectionType{schema.ConnectionType[ConnectionSpec]{
 			Name:     "vsphere",
 			Doc:      "a vCenter, or an ESXi host's own agent",
-			Spec:     func() any { return new(ConnectionSpec) },
 			Check:    checkConnection,
 			Endpoint: placeOf,
-			ByHand: []runbook.Instruction{
+			ByHand: []manual.Instruction{
 				{Say: "govc is VMware's command line; a copy of it is kept here: ______________________ An export line tells it which " +
 					"system to use. For each system, first compare what this prints with what the system should show (“Is it the right one?”):", Type: "govc about.cert -k -thumbprint | tee -a known"},
 				{
@@ -71,68 +71,53 @@ func Family() adapter.Family {
 					Type: "export GOVC_TLS_KNOWN_HOSTS=known; read -rs GOVC_PASSWORD; export GOVC_PASSWORD",
 				},
 			},
-		}},
-		Nodes: []runbook.NodeType{
-			{
-				Name:   "vsphere.vm",
-				Doc:    "a VM",
-				Kind:   plan.VM,
-				Via:    []string{"vsphere"},
-				Spec:   func() any { return new(VMSpec) },
-				Verbs:  func(any) plan.Verbs { return vmVerbs },
-				Times:  vmTimes(),
-				Risk:   plan.Application,
-				Check:  checkVM,
-				ByHand: vmByHand,
-			},
-			{
-				Name:    "vsphere.vms",
-				Doc:     "the VMs that a tag, a folder or a glob selects; templates and vCLS VMs are left out",
-				Kind:    plan.VM,
-				Via:     []string{"vsphere"},
-				Selects: true,
-				Member:  "vsphere.vm",
-				Spec:    func() any { return new(VMsSpec) },
-				Verbs:   func(any) plan.Verbs { return vmVerbs },
-				Times:   vmTimes(),
-				Risk:    plan.Application,
-				Check:   checkVMs,
-				ByHand:  vmsByHand,
-			},
-			{
-				Name:  "vsphere.host",
-				Doc:   "an ESXi host, through vCenter or directly",
-				Kind:  plan.Host,
-				Via:   []string{"vsphere"},
-				Spec:  func() any { return new(HostSpec) },
-				Verbs: func(spec any) plan.Verbs { return hostVerbs(spec.(*HostSpec)) },
-				Times: map[plan.Verb]plan.Times{
-					plan.Stop:  {Nominal: 90 * time.Second, Within: 5 * time.Minute},
-					plan.Force: {Nominal: 90 * time.Second, Within: 3 * time.Minute},
-					plan.Start: {Nominal: 6 * time.Minute, Within: 15 * time.Minute},
+		}.Any()},
+		Nodes: []schema.AnyNodeType{
+			schema.NodeType[VMSpec]{
+				Traits: schema.Traits{
+					Name: "vsphere.vm", Doc: "a VM", Kind: plan.VM, Via: []string{"vsphere"},
+					Can: vmVerbs, Times: vmTimes(), Risk: plan.Application,
 				},
-				Healthy:  func(spec any) bool { return len(spec.(*HostSpec).Datastores) > 0 },
-				Risk:     plan.ControlPlane,
+				Check: checkVM, ByHand: vmByHand,
+			}.Any(),
+			schema.NodeType[VMsSpec]{
+				Traits: schema.Traits{
+					Name: "vsphere.vms", Doc: "the VMs that a tag, a folder or a glob selects; templates and vCLS VMs are left out",
+					Kind: plan.VM, Via: []string{"vsphere"}, Selects: true, Member: "vsphere.vm",
+					Can: vmVerbs, Times: vmTimes(), Risk: plan.Application,
+				},
+				Check: checkVMs, ByHand: vmsByHand,
+			}.Any(),
+			schema.NodeType[HostSpec]{
+				Traits: schema.Traits{
+					Name: "vsphere.host", Doc: "an ESXi host, through vCenter or directly", Kind: plan.Host, Via: []string{"vsphere"},
+					Times: map[plan.Verb]plan.Times{
+						plan.Stop:  {Nominal: 90 * time.Second, Within: 5 * time.Minute},
+						plan.Force: {Nominal: 90 * time.Second, Within: 3 * time.Minute},
+						plan.Start: {Nominal: 6 * time.Minute, Within: 15 * time.Minute},
+					},
+					Risk: plan.ControlPlane,
+				},
+				Verbs:    hostVerbs,
+				Healthy:  func(s *HostSpec) bool { return len(s.Datastores) > 0 },
+				OffAfter: func(s *HostSpec) time.Duration { return cmp.Or(s.OffWhenUnreachable, offAfter) },
 				ByHand:   hostByHand,
-				OffAfter: func(spec any) time.Duration { return cmp.Or(spec.(*HostSpec).OffWhenUnreachable, offAfter) },
-			},
-			{
-				Name:  "vsphere.cluster",
-				Doc:   "a cluster's HA, DRS, DPM and vCLS, turned off for an outage and put back as they were",
-				Kind:  plan.Cluster,
-				Via:   []string{"vsphere"},
-				Spec:  func() any { return new(ClusterSpec) },
-				Verbs: func(any) plan.Verbs { return clusterVerbs },
-				Times: map[plan.Verb]plan.Times{
-					plan.Protect:   {Nominal: 20 * time.Second, Within: 2 * time.Minute},
-					plan.Unprotect: {Nominal: time.Minute, Within: 10 * time.Minute},
+			}.Any(),
+			schema.NodeType[ClusterSpec]{
+				Traits: schema.Traits{
+					Name: "vsphere.cluster", Doc: "a cluster's HA, DRS, DPM and vCLS, turned off for an outage and put back as they were",
+					Kind: plan.Cluster, Via: []string{"vsphere"}, Can: clusterVerbs,
+					Times: map[plan.Verb]plan.Times{
+						plan.Protect:   {Nominal: 20 * time.Second, Within: 2 * time.Minute},
+						plan.Unprotect: {Nominal: time.Minute, Within: 10 * time.Minute},
+					},
+					Risk: plan.ControlPlane,
 				},
-				Risk:   plan.ControlPlane,
 				ByHand: clusterByHand,
-			},
+			}.Any(),
 		},
 		Open: open,
-		Connect: func(d runbook.ConnectionDecl, secrets adapter.Secrets) (adapter.Conn, error) {
+		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
 			c, err := connect(d, secrets, defaultPace)
 			if err != nil {
 				return nil, err
@@ -165,45 +150,42 @@ func vmTimes() map[plan.Verb]plan.Times {
 	}
 }
 
-func checkConnection(spec any) []error {
-	s := spec.(*ConnectionSpec)
+func checkConnection(s *ConnectionSpec) []error {
 	var errs []error
 	if _, err := parseURL(s.URL); err != nil && s.URL != "" {
-		errs = append(errs, &runbook.KeyError{Key: "url", Err: err})
+		errs = append(errs, &schema.KeyError{Key: "url", Err: err})
 	}
 	return append(errs, certificate.Check(s.Thumbprint, s.CAFile)...)
 }
 
-func checkVM(spec any) []error {
-	s := spec.(*VMSpec)
+func checkVM(s *VMSpec) []error {
 	if s.UUID == "" {
 		return nil
 	}
 	var errs []error
 	if _, err := uuid.Parse(s.UUID); err != nil {
-		errs = append(errs, runbook.Mistake("uuid",
+		errs = append(errs, schema.Mistake("uuid",
 			"uuid %q is not a UUID: give the VM's instance UUID, as in 503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b", s.UUID))
 	}
 	if s.VM != "" {
-		errs = append(errs, runbook.Mistake("vm", "vm and uuid can't be combined: keep one"))
+		errs = append(errs, schema.Mistake("vm", "vm and uuid can't be combined: keep one"))
 	}
 	return errs
 }
 
-func checkVMs(spec any) []error {
-	s := spec.(*VMsSpec)
+func checkVMs(s *VMsSpec) []error {
 	var errs []error
 	if s.Select == (Selection{}) {
-		errs = append(errs, runbook.Mistake("select", "select is empty: give at least one of tag, folder and name"))
+		errs = append(errs, schema.Mistake("select", "select is empty: give at least one of tag, folder and name"))
 	}
 	if category, name, _ := strings.Cut(s.Select.Tag, "/"); s.Select.Tag != "" && (category == "" || name == "") {
-		errs = append(errs, runbook.Mistake("select", "tag %q is not of the form category/name", s.Select.Tag))
+		errs = append(errs, schema.Mistake("select", "tag %q is not of the form category/name", s.Select.Tag))
 	}
-	return slices.Concat(errs, runbook.CheckGlobs("select", s.Select.Name), runbook.CheckGlobs("exclude", s.Exclude...))
+	return slices.Concat(errs, schema.CheckGlobs("select", s.Select.Name), schema.CheckGlobs("exclude", s.Exclude...))
 }
 
 // open makes a node.
-func open(d runbook.NodeDecl, conn adapter.Conn, others func(string) (adapter.Conn, error)) (adapter.Node, error) {
+func open(d schema.Node, conn adapter.Conn, others func(string) (adapter.Conn, error)) (adapter.Node, error) {
 	via, ok := conn.(*Conn)
 	if !ok {
 		return nil, fmt.Errorf("cannot open node %q: via must name a connection of type vsphere", d.ID)

@@ -8,14 +8,14 @@ import (
 
 	"ebbtide/internal/adapter/certificate"
 	"ebbtide/internal/english"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // placeOf is where a person opens the client of a vCenter or of a host.
-func placeOf(spec any) runbook.Endpoint {
-	s := spec.(*ConnectionSpec)
-	at := runbook.Endpoint{User: s.Username, SecretLocation: s.Password.Location(), Proof: certificate.Shown(s.Thumbprint)}
+func placeOf(s *ConnectionSpec) manual.Endpoint {
+	at := manual.Endpoint{User: s.Username, SecretLocation: s.Password.Location(), Proof: certificate.Shown(s.Thumbprint)}
 	if u, err := parseURL(s.URL); err == nil {
 		at.Address = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/ui"}).String()
 	}
@@ -23,35 +23,35 @@ func placeOf(spec any) runbook.Endpoint {
 }
 
 // hostPort is where a place listens.
-func hostPort(at runbook.Endpoint) string {
+func hostPort(at manual.Endpoint) string {
 	return strings.TrimSuffix(strings.TrimPrefix(at.Address, "https://"), "/ui")
 }
 
 // govcAt is the line that tells govc, VMware's command line, where to go. It takes the password from GOVC_PASSWORD.
-func govcAt(at runbook.Endpoint) string {
-	return "export GOVC_URL=" + runbook.Quote(at.User+"@"+hostPort(at))
+func govcAt(at manual.Endpoint) string {
+	return "export GOVC_URL=" + schema.Quote(at.User+"@"+hostPort(at))
 }
 
 // inClient says what is chosen in a client, and what is typed instead.
-func inClient(at runbook.Endpoint, choose string, command string) []runbook.Instruction {
+func inClient(at manual.Endpoint, choose string, command string) []manual.Instruction {
 	if command == "" {
-		return []runbook.Instruction{{Say: fmt.Sprintf("In the client at %s (user %s): %s.", at.Address, at.User, choose)}}
+		return []manual.Instruction{{Say: fmt.Sprintf("In the client at %s (user %s): %s.", at.Address, at.User, choose)}}
 	}
-	return []runbook.Instruction{{
+	return []manual.Instruction{{
 		Say:  fmt.Sprintf("In the client at %s (user %s): %s. Or with govc:", at.Address, at.User, choose),
 		Type: govcAt(at),
 	}, {Type: command}}
 }
 
 // otherwise says what is done, and where, if the first place does not answer.
-func otherwise(places func(string) runbook.Endpoint, fallback []string, what, command string) []runbook.Instruction {
-	var all []runbook.Instruction
+func otherwise(places func(string) manual.Endpoint, fallback []string, what, command string) []manual.Instruction {
+	var all []manual.Instruction
 	for _, name := range fallback {
 		at := places(name)
 		if at.Address == "" {
 			continue
 		}
-		in := runbook.Instruction{Type: govcAt(at)}
+		in := manual.Instruction{Type: govcAt(at)}
 		if len(all) == 0 {
 			in.Say = fmt.Sprintf("If that does not answer, %s, %s (user %s):", what, at.Address, at.User)
 		}
@@ -60,7 +60,7 @@ func otherwise(places func(string) runbook.Endpoint, fallback []string, what, co
 	if len(all) == 0 || command == "" {
 		return all
 	}
-	return append(all, runbook.Instruction{Type: command})
+	return append(all, manual.Instruction{Type: command})
 }
 
 // onHost says where the commands of a VM are typed.
@@ -73,43 +73,42 @@ const (
 	provesIt = " (a silent guest proves nothing):"
 )
 
-func vmByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
-	s := d.Spec.(*VMSpec)
+func vmByHand(d *schema.Node, s *VMSpec, places func(string) manual.Endpoint) manual.Procedure {
 	name := cmp.Or(s.VM, d.ID)
 	base := name[strings.LastIndex(name, "/")+1:]
-	what, typed := "the VM "+name, func(command string) string { return command + " " + runbook.Quote(name) }
+	what, typed := "the VM "+name, func(command string) string { return command + " " + schema.Quote(name) }
 	if s.UUID != "" { // by name it might be another
 		base, what, typed = d.ID, "the VM with the instance UUID "+s.UUID, func(string) string { return "" }
 	}
 	same := "the same at its host's own client"
-	here := func(command string) string { return command + " " + runbook.Quote(base) }
+	here := func(command string) string { return command + " " + schema.Quote(base) }
 	if s.UUID != "" {
 		here = typed
 	}
-	do := func(menu, govc, onItsHost string) []runbook.Instruction {
+	do := func(menu, govc, onItsHost string) []manual.Instruction {
 		all := append(inClient(places(d.Via), what+", "+menu, typed(govc)), otherwise(places, []string{s.Fallback}, same, here(govc))...)
-		return append(all, runbook.Instruction{Say: onHost, Type: "vim-cmd vmsvc/getallvms | grep -F " + runbook.Quote(base)},
-			runbook.Instruction{Type: onItsHost})
+		return append(all, manual.Instruction{Say: onHost, Type: "vim-cmd vmsvc/getallvms | grep -F " + schema.Quote(base)},
+			manual.Instruction{Type: onItsHost})
 	}
-	see := func(state, shown string) []runbook.Instruction {
-		all := []runbook.Instruction{{
+	see := func(state, shown string) []manual.Instruction {
+		all := []manual.Instruction{{
 			Say:  "The client shows it as " + shown + provesIt[:len(provesIt)-1] + "; govc says " + state + ":",
 			Type: typed("govc vm.info"),
 		}}
 		if s.UUID != "" {
-			all = []runbook.Instruction{{Say: "The client shows it as " + shown + "."}}
+			all = []manual.Instruction{{Say: "The client shows it as " + shown + "."}}
 		}
-		return append(all, runbook.Instruction{Say: "On its host:", Type: "vim-cmd vmsvc/power.getstate ID"})
+		return append(all, manual.Instruction{Say: "On its host:", Type: "vim-cmd vmsvc/power.getstate ID"})
 	}
-	force := []runbook.Instruction{
+	force := []manual.Instruction{
 		{Say: "In the same place: " + powerOff + ", or:", Type: typed("govc vm.power -off")},
 		{Type: "vim-cmd vmsvc/power.off ID"},
 	}
 	if s.UUID != "" {
-		force = []runbook.Instruction{{Say: "In the same place: " + powerOff + ", or:", Type: "vim-cmd vmsvc/power.off ID"}}
+		force = []manual.Instruction{{Say: "In the same place: " + powerOff + ", or:", Type: "vim-cmd vmsvc/power.off ID"}}
 	}
-	return runbook.ManualProcedure{
-		Do: map[plan.Verb][]runbook.Instruction{
+	return manual.Procedure{
+		Do: map[plan.Verb][]manual.Instruction{
 			plan.Stop:  do(shutDown, "govc vm.power -s", "vim-cmd vmsvc/power.shutdown ID"),
 			plan.Force: force,
 			plan.Start: do(powerOn, "govc vm.power -on", "vim-cmd vmsvc/power.on ID"),
@@ -119,44 +118,43 @@ func vmByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook
 	}
 }
 
-func vmsByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
-	s := d.Spec.(*VMsSpec)
+func vmsByHand(d *schema.Node, s *VMsSpec, places func(string) manual.Endpoint) manual.Procedure {
 	at := places(d.Via)
 	list, refs := s.govc()
 	named := "go by the names in the appendix, at the client of each host in turn: a host knows neither tags nor folders. The first is"
 	stop := inClient(at, s.words()+": write down in the appendix which of them are on", list)
-	stop = append(stop, runbook.Instruction{Say: "Then all of these: " + shutDown + "."})
+	stop = append(stop, manual.Instruction{Say: "Then all of these: " + shutDown + "."})
 	if refs != "" {
-		stop[len(stop)-1] = runbook.Instruction{
+		stop[len(stop)-1] = manual.Instruction{
 			Say:  "Then all of these: " + shutDown + ", or:",
 			Type: refs + " | xargs -r govc vm.power -s",
 		}
 	}
 	stop = append(stop, otherwise(places, s.Fallback, named, "govc vm.power -s NAME")...)
-	stop = append(stop, runbook.Instruction{Say: onHost, Type: "vim-cmd vmsvc/getallvms"},
-		runbook.Instruction{Type: "vim-cmd vmsvc/power.shutdown ID"})
+	stop = append(stop, manual.Instruction{Say: onHost, Type: "vim-cmd vmsvc/getallvms"},
+		manual.Instruction{Type: "vim-cmd vmsvc/power.shutdown ID"})
 	start := inClient(at, "those that the appendix says were on, and no others, "+powerOn, "govc vm.power -on NAME")
-	off := runbook.Instruction{Say: "The client shows none of them as powered on" + provesIt[:len(provesIt)-1] + "."}
+	off := manual.Instruction{Say: "The client shows none of them as powered on" + provesIt[:len(provesIt)-1] + "."}
 	if list != "" {
-		off = runbook.Instruction{Say: "The client shows none of them as powered on; this shows none as poweredOn" + provesIt, Type: list}
+		off = manual.Instruction{Say: "The client shows none of them as powered on; this shows none as poweredOn" + provesIt, Type: list}
 	}
-	return runbook.ManualProcedure{
-		Do: map[plan.Verb][]runbook.Instruction{
+	return manual.Procedure{
+		Do: map[plan.Verb][]manual.Instruction{
 			plan.Stop: stop,
 			plan.Force: {
 				{Say: "In the same place, each that is still on: " + powerOff + ", or:", Type: "govc vm.power -off NAME"},
 				{Type: "vim-cmd vmsvc/power.off ID"},
 			},
 			plan.Start: append(append(start, otherwise(places, s.Fallback, "the same at the client of each host in turn. The first is",
-				"govc vm.power -on NAME")...), runbook.Instruction{Say: onHost, Type: "vim-cmd vmsvc/getallvms"},
-				runbook.Instruction{Type: "vim-cmd vmsvc/power.on ID"}),
+				"govc vm.power -on NAME")...), manual.Instruction{Say: onHost, Type: "vim-cmd vmsvc/getallvms"},
+				manual.Instruction{Type: "vim-cmd vmsvc/power.on ID"}),
 		},
-		Off: []runbook.Instruction{
+		Off: []manual.Instruction{
 			off,
 			{Say: "Or one by one, also at a host:", Type: "govc vm.info NAME"},
 			{Say: "At its console:", Type: "vim-cmd vmsvc/power.getstate ID"},
 		},
-		On: []runbook.Instruction{{
+		On: []manual.Instruction{{
 			Say:  "The client shows those as powered on, and their VMware Tools as running; each says poweredOn:",
 			Type: "govc vm.info NAME",
 		}},
@@ -175,12 +173,12 @@ func (s *VMsSpec) govc() (list, refs string) {
 		if !strings.HasPrefix(folder, "/") {
 			folder = "vm/" + folder
 		}
-		return "govc find " + runbook.Quote(folder) + on, "govc find -i " + runbook.Quote(folder) + on
+		return "govc find " + schema.Quote(folder) + on, "govc find -i " + schema.Quote(folder) + on
 	case sel == Selection{Name: sel.Name}:
-		return "govc find / -name " + runbook.Quote(sel.Name) + on, "govc find -i / -name " + runbook.Quote(sel.Name) + on
+		return "govc find / -name " + schema.Quote(sel.Name) + on, "govc find -i / -name " + schema.Quote(sel.Name) + on
 	case sel == Selection{Tag: sel.Tag}:
 		category, name, _ := strings.Cut(sel.Tag, "/")
-		refs = "govc tags.attached.ls -c " + runbook.Quote(category) + " " + runbook.Quote(name)
+		refs = "govc tags.attached.ls -c " + schema.Quote(category) + " " + schema.Quote(name)
 		return refs + " | xargs -r govc vm.info", refs
 	}
 	return "", ""
@@ -214,35 +212,34 @@ const (
 	leaveMaintenance = "govc host.maintenance.exit '/ha-datacenter/host/*/*'"
 )
 
-func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
-	s := d.Spec.(*HostSpec)
+func hostByHand(d *schema.Node, s *HostSpec, places func(string) manual.Endpoint) manual.Procedure {
 	name := cmp.Or(s.Host, d.ID)
-	own, stop := places(cmp.Or(s.Fallback, d.Via)), []runbook.Instruction{
+	own, stop := places(cmp.Or(s.Fallback, d.Via)), []manual.Instruction{
 		{Say: "First check that no VM is running on it. This prints nothing:", Type: govcAt(places(cmp.Or(s.Fallback, d.Via)))},
 		{Type: "govc find / -type m -runtime.powerState poweredOn"},
 	}
 	menu := "the host " + name + ", Power (or Actions) > Shut Down. It warns that the host is not in maintenance mode: continue"
 	if s.Fallback != "" {
-		stop = append(stop, inClient(places(d.Via), menu, "govc host.shutdown -f "+runbook.Quote(name))...)
+		stop = append(stop, inClient(places(d.Via), menu, "govc host.shutdown -f "+schema.Quote(name))...)
 		stop = append(stop, otherwise(places, []string{s.Fallback},
 			"the same at its own client (it is normal for the command to break off as the host goes down)", shutThisHost)...)
 	} else {
 		stop[0].Say = "First check that no VM is running on it. This prints nothing (at a vCenter: nothing that is on this host):"
 		stop = append(stop, inClient(own, menu, "")...)
-		stop = append(stop, runbook.Instruction{Say: "Or with govc at the host (it is normal for the command to break off as the host " +
+		stop = append(stop, manual.Instruction{Say: "Or with govc at the host (it is normal for the command to break off as the host " +
 			"goes down; at a vCenter, use the host's name instead of the path):", Type: shutThisHost})
 	}
 	stop = append(stop,
-		runbook.Instruction{Say: "Or at its console: F12, log in as root, F2 to shut down. Or on the host, which then starts in " +
+		manual.Instruction{Say: "Or at its console: F12, log in as root, F2 to shut down. Or on the host, which then starts in " +
 			"maintenance mode:", Type: "esxcli system maintenanceMode set --enable true"},
-		runbook.Instruction{Type: "esxcli system shutdown poweroff --delay 10 --reason 'mains failure'"},
+		manual.Instruction{Type: "esxcli system shutdown poweroff --delay 10 --reason 'mains failure'"},
 	)
 	leave := "Actions > Exit maintenance mode, or:"
 	if s.Fallback == "" {
 		leave = "Actions > Exit maintenance mode, or (at a vCenter with its name instead of the path):"
 	}
-	return runbook.ManualProcedure{
-		Do: map[plan.Verb][]runbook.Instruction{
+	return manual.Procedure{
+		Do: map[plan.Verb][]manual.Instruction{
 			plan.Stop: stop,
 			plan.Force: {{Say: "Hold its power button for 5 seconds, or power it off at its management controller. Whatever is still " +
 				"running on it loses power as it is."}},
@@ -252,27 +249,27 @@ func hostByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbo
 				{Type: leaveMaintenance},
 			},
 		},
-		Off: []runbook.Instruction{{
+		Off: []manual.Instruction{{
 			Say: fmt.Sprintf("Its power light is dark, or its management controller says off. Remotely: this does not connect for %s (a "+
 				"hung host is silent too):", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter))),
 			Type: "curl -skm 5 -o /dev/null https://" + hostPort(own) + "/",
 		}},
-		On: []runbook.Instruction{
+		On: []manual.Instruction{
 			{Say: "Its client opens, and this answers:", Type: govcAt(own)},
 			{Type: "govc about"},
 			{Say: "In maintenance mode no VM starts on it. This prints nothing, or at least not this host:", Type: inMaintenance},
 			{Say: "If it prints it: " + leave, Type: leaveMaintenance},
 		},
-		Back: []runbook.Instruction{{Say: "This prints nothing, or at least not this host:", Type: inMaintenance}},
+		Back: []manual.Instruction{{Say: "This prints nothing, or at least not this host:", Type: inMaintenance}},
 	}
 }
 
-func clusterByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) runbook.ManualProcedure {
-	name := cmp.Or(d.Spec.(*ClusterSpec).Cluster, d.ID)
+func clusterByHand(d *schema.Node, s *ClusterSpec, places func(string) manual.Endpoint) manual.Procedure {
+	name := cmp.Or(s.Cluster, d.ID)
 	at := places(d.Via)
 	in := fmt.Sprintf("In the client at %s (user %s): the cluster %s, Configure > ", at.Address, at.User, name)
-	return runbook.ManualProcedure{
-		Do: map[plan.Verb][]runbook.Instruction{
+	return manual.Procedure{
+		Do: map[plan.Verb][]manual.Instruction{
 			plan.Protect: {
 				{Say: in + "vSphere Availability > Edit: write down what it says, then turn vSphere HA off."},
 				{Say: "There, vSphere DRS > Edit: write down the automation level, then choose Manual. Never turn DRS off: that removes " +
@@ -281,7 +278,7 @@ func clusterByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) ru
 					"setting config.vcls.clusters.domain-cNUMBER.enabled of vCenter, false; the number stands in the client's address of " +
 					"the cluster)."},
 				{Say: "Or the first two with govc:", Type: govcAt(at)},
-				{Type: "govc cluster.change -ha-enabled=false -drs-mode manual " + runbook.Quote(name)},
+				{Type: "govc cluster.change -ha-enabled=false -drs-mode manual " + schema.Quote(name)},
 			},
 			plan.Unprotect: {
 				{Say: in + "vSphere Cluster Services > General > Edit vCLS mode: System managed (before vCenter 8.0 U2: the advanced " +
@@ -292,12 +289,12 @@ func clusterByHand(d *runbook.NodeDecl, places func(string) runbook.Endpoint) ru
 					Say:  "Or the last two with govc, with fullyAutomated, partiallyAutomated or manual for MODE, as was written down:",
 					Type: govcAt(at),
 				},
-				{Type: "govc cluster.change -ha-enabled=true -drs-mode MODE " + runbook.Quote(name)},
+				{Type: "govc cluster.change -ha-enabled=true -drs-mode MODE " + schema.Quote(name)},
 			},
 		},
-		Clean: []runbook.Instruction{{Say: in + "vSphere Availability says that HA is off, vSphere DRS says Manual, and no VM whose name " +
+		Clean: []manual.Instruction{{Say: in + "vSphere Availability says that HA is off, vSphere DRS says Manual, and no VM whose name " +
 			"begins with vCLS runs."}},
-		Back: []runbook.Instruction{{Say: in + "vSphere Availability and vSphere DRS say what was written down, and VMs whose names " +
+		Back: []manual.Instruction{{Say: in + "vSphere Availability and vSphere DRS say what was written down, and VMs whose names " +
 			"begin with vCLS run if they did before."}},
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/decorate"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 const (
@@ -33,7 +33,7 @@ func impostor(t *testing.T, answer http.HandlerFunc) *ConnectionSpec {
 	t.Cleanup(server.Close)
 	sum := sha256.Sum256(server.Certificate().Raw)
 	return &ConnectionSpec{
-		URL: server.URL, Username: "root", Password: runbook.SecretRef{Env: "hunter2"},
+		URL: server.URL, Username: "root", Password: schema.SecretRef{Env: "hunter2"},
 		Thumbprint: hex.EncodeToString(sum[:]),
 	}
 }

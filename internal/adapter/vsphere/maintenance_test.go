@@ -8,7 +8,7 @@ import (
 	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 
 	"github.com/stretchr/testify/require"
 )
@@ -91,9 +91,9 @@ func TestHostIsWellWhenItsDatastoresAreMounted(t *testing.T) {
 	o = contracttest.Probe(t, e.node(t, "esx02", "vcenter", &HostSpec{Datastores: []string{"LocalDS_0", "vmfs01"}}))
 	require.Equal(t, "answers; not mounted: vmfs01", o.Detail)
 
-	d := runbook.NodeDecl{
+	d := schema.Node{
 		ID: "esx01", Via: "vcenter", Spec: &HostSpec{Datastores: []string{"LocalDS_0"}},
-		Healthy: []runbook.HealthCheck{{TCP: "127.0.0.1:902"}},
+		Healthy: []schema.HealthCheck{{TCP: "127.0.0.1:902"}},
 	}
 	checked, err := Family().Open(d, e.vcenter, nil)
 	require.NoError(t, err)

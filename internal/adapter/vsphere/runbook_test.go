@@ -12,9 +12,10 @@ import (
 	"ebbtide/internal/adapter/vsphere"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
-func documented(t *testing.T) (runbook.Schema, string) {
+func documented(t *testing.T) (schema.Types, string) {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/systems/vsphere.md")
 	require.NoError(t, err)

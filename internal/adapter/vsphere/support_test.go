@@ -9,7 +9,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 
 	"github.com/stretchr/testify/require"
 	"github.com/vmware/govmomi/vim25"
@@ -25,7 +25,7 @@ var quick = pace{
 // secrets are literal here: a reference's Env is the secret itself.
 type secrets struct{}
 
-func (secrets) Secret(r runbook.SecretRef) (string, error) {
+func (secrets) Secret(r schema.SecretRef) (string, error) {
 	if r.IsZero() {
 		return "", errors.New("no such secret")
 	}
@@ -43,7 +43,7 @@ func simulate(t *testing.T, o vspheresim.Options) *vspheresim.Sim {
 func spec(server *vspheresim.Server) *ConnectionSpec {
 	return &ConnectionSpec{
 		URL: server.URL(), Username: vspheresim.User,
-		Password: runbook.SecretRef{Env: vspheresim.Password}, Thumbprint: server.Thumbprint(),
+		Password: schema.SecretRef{Env: vspheresim.Password}, Thumbprint: server.Thumbprint(),
 	}
 }
 
@@ -54,7 +54,7 @@ func dial(t *testing.T, name string, spec *ConnectionSpec) *Conn {
 
 func dialAt(t *testing.T, p pace, name string, spec *ConnectionSpec) *Conn {
 	t.Helper()
-	c, err := connect(runbook.ConnectionDecl{Name: name, Type: "vsphere", Spec: spec}, secrets{}, p)
+	c, err := connect(schema.Connection{Name: name, Type: "vsphere", Spec: spec}, secrets{}, p)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
@@ -101,7 +101,7 @@ func (e *estate) node(t *testing.T, id, via string, spec any) adapter.Node {
 	if via != "vcenter" {
 		conn = e.hosts[via]
 	}
-	n, err := Family().Open(runbook.NodeDecl{ID: id, Via: via, Spec: spec}, conn, others)
+	n, err := Family().Open(schema.Node{ID: id, Via: via, Spec: spec}, conn, others)
 	require.NoError(t, err)
 	return n
 }

@@ -11,7 +11,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/selector"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // vmsNode is a vsphere.vms.
@@ -80,17 +80,17 @@ func (t *tables) member(m *vm, servers map[ref][]string) plan.Member {
 }
 
 // Everything lists the VMs that are on, whether a node covers them or not.
-func (c *Conn) Everything(ctx context.Context) ([]runbook.Running, error) {
+func (c *Conn) Everything(ctx context.Context) ([]schema.Running, error) {
 	if err := c.settle(ctx, false); err != nil {
 		return nil, fmt.Errorf("cannot list what runs: %w", err)
 	}
 	inv := c.inventory
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	var running []runbook.Running
+	var running []schema.Running
 	for _, m := range inv.tables.vms {
 		if m.countable() && m.power == types.VirtualMachinePowerStatePoweredOn {
-			running = append(running, runbook.Running{Member: inv.tables.member(m, nil), Under: "vsphere.cluster"})
+			running = append(running, schema.Running{Member: inv.tables.member(m, nil), Under: "vsphere.cluster"})
 		}
 	}
 	selector.SortRunning(running)

@@ -13,7 +13,7 @@ import (
 	"ebbtide/internal/adapter/fake"
 	"ebbtide/internal/adapter/wake"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // strip is a PDU whose outlets feed one machine, which starts when it gets power after it had none.
@@ -56,7 +56,7 @@ func ofPDU(t *testing.T, on bool) (adapter.Node, *fake.Node, *strip) {
 	array := fake.New(time.Now).Add("array", fake.Spec{State: plan.Off})
 	array.Break(fake.Silent)
 	pdu := &strip{machine: array, on: map[int]bool{1: on, 2: on}}
-	n, err := wake.With(array, runbook.NodeDecl{ID: "array", Wake: &runbook.Wake{PDU: "pdu", Outlets: runbook.Outlets{1, 2}}},
+	n, err := wake.With(array, schema.Node{ID: "array", Wake: &schema.Wake{PDU: "pdu", Outlets: schema.Outlets{1, 2}}},
 		func(string) (adapter.Conn, error) {
 			return pdu, nil
 		})

@@ -15,7 +15,7 @@ import (
 	"ebbtide/internal/adapter/fake"
 	"ebbtide/internal/adapter/wake"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // controller is a BMC of a machine of the fake estate. It says what the machine's power is, unless it is made to lie or
@@ -77,7 +77,7 @@ func withBMC(t *testing.T, spec fake.Spec) (adapter.Node, *fake.Node, *controlle
 	t.Helper()
 	host := fake.New(time.Now).Add("host", spec)
 	bmc := &controller{machine: host}
-	n, err := wake.With(host, runbook.NodeDecl{ID: "host", Wake: &runbook.Wake{Redfish: "bmc"}}, func(name string) (adapter.Conn, error) {
+	n, err := wake.With(host, schema.Node{ID: "host", Wake: &schema.Wake{Redfish: "bmc"}}, func(name string) (adapter.Conn, error) {
 		require.Equal(t, "bmc", name)
 		return bmc, nil
 	})

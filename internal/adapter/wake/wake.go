@@ -10,7 +10,7 @@ import (
 	"ebbtide/internal/adapter/decorate"
 	"ebbtide/internal/adapter/wol"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // With makes a node start as its up.wake says:
@@ -21,7 +21,7 @@ import (
 //   - by Wake-on-LAN: all other verbs, and the probe, are its own adapter's.
 //
 // A node that has no wake, or starts when its power comes back, stays as it is.
-func With(n adapter.Node, d runbook.NodeDecl, conns func(name string) (adapter.Conn, error)) (adapter.Node, error) {
+func With(n adapter.Node, d schema.Node, conns func(name string) (adapter.Conn, error)) (adapter.Node, error) {
 	w := d.Wake
 	if w == nil {
 		return n, nil
@@ -51,7 +51,7 @@ func With(n adapter.Node, d runbook.NodeDecl, conns func(name string) (adapter.C
 }
 
 // wakeBy makes a node start by what a connection can do.
-func wakeBy(n adapter.Node, d runbook.NodeDecl, conn adapter.Conn) (adapter.Node, error) {
+func wakeBy(n adapter.Node, d schema.Node, conn adapter.Conn) (adapter.Node, error) {
 	name := d.Wake.Connection()
 	switch c := conn.(type) {
 	case adapter.Powered:

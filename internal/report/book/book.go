@@ -10,20 +10,22 @@ import (
 
 	"ebbtide/internal/english"
 	"ebbtide/internal/forecast"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/report/doc"
 	"ebbtide/internal/runbook"
+	"ebbtide/internal/schema"
 )
 
 // Source is what a printed run book is made of: a runbook without mistakes.
 type Source struct {
 	Runbook *runbook.Runbook
-	Schema  runbook.Schema
+	Schema  schema.Types
 	// Outputs tells what a person does to the output of a supply.
-	Outputs func(*runbook.SupplyDecl) runbook.ManualProcedure
+	Outputs func(*schema.Supply) manual.Procedure
 	// Outlets tells what a person does to an outlet.
-	Outlets func(runbook.Outlet) runbook.ManualProcedure
+	Outlets func(of *schema.Supply, outlet string) manual.Procedure
 	Date    time.Time // zero: none is printed
 	Learned Learned
 }
@@ -79,8 +81,8 @@ type book struct {
 	compiled *runbook.Compiled
 	doc      doc.Document
 	estate   *plan.Estate
-	decls    map[string]*runbook.NodeDecl       // by node id, and by that of the selector for its members
-	hands    map[string]runbook.ManualProcedure // by declaration
+	decls    map[string]*runbook.NodeDecl // by node id, and by that of the selector for its members
+	hands    map[string]manual.Procedure  // by declaration
 	supplies map[string]*runbook.SupplyDecl
 	folds    map[string]string   // nodes that are shown as one with others: under which name
 	members  map[string][]string // and the other way round
@@ -100,7 +102,7 @@ type bookPlan struct {
 func newBook(src Source, compiled *runbook.Compiled) *book {
 	b := &book{
 		Source: src, compiled: compiled, estate: compiled.Estate, decls: map[string]*runbook.NodeDecl{},
-		hands:    map[string]runbook.ManualProcedure{},
+		hands:    map[string]manual.Procedure{},
 		supplies: map[string]*runbook.SupplyDecl{}, folds: map[string]string{}, members: map[string][]string{},
 	}
 	for i := range src.Runbook.Nodes {
@@ -111,10 +113,10 @@ func newBook(src Source, compiled *runbook.Compiled) *book {
 	for i := range src.Runbook.Supplies {
 		s := &src.Runbook.Supplies[i]
 		b.supplies[s.ID] = s
-		b.hands[s.ID] = src.Outputs(s)
+		b.hands[s.ID] = src.Outputs(&s.Supply)
 	}
 	for _, o := range src.Runbook.Outlets() {
-		b.hands[o.ID] = src.Outlets(o)
+		b.hands[o.ID] = src.Outlets(&o.Supply.Supply, o.Name)
 	}
 	b.known = src.Learned.durations(b.estate)
 	b.foldEqual()
@@ -229,7 +231,7 @@ func (b *book) declOf(n *plan.Node) *runbook.NodeDecl {
 	return b.decls[cmp.Or(n.Group, n.ID)]
 }
 
-func (b *book) handOf(n *plan.Node) runbook.ManualProcedure { return b.hands[cmp.Or(n.Group, n.ID)] }
+func (b *book) handOf(n *plan.Node) manual.Procedure { return b.hands[cmp.Or(n.Group, n.ID)] }
 
 func (b *book) add(blocks ...doc.Block) { b.doc.Blocks = append(b.doc.Blocks, blocks...) }
 

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"ebbtide/internal/english"
+	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/report/doc"
-	"ebbtide/internal/runbook"
 )
 
 var stepBoxes = []string{"time", "initials"}
@@ -209,7 +209,7 @@ func (b *book) whyHere(s *plan.Step, users, needs []int) string {
 }
 
 // byHand says how a verb is done by hand.
-func (b *book) byHand(n *plan.Node, v plan.Verb, hand runbook.ManualProcedure) []doc.Text {
+func (b *book) byHand(n *plan.Node, v plan.Verb, hand manual.Procedure) []doc.Text {
 	if lines := instructions(hand.Do[v]); len(lines) > 0 {
 		return lines
 	}
@@ -226,7 +226,7 @@ func (b *book) byHand(n *plan.Node, v plan.Verb, hand runbook.ManualProcedure) [
 // oneLine is how many letters fit a line of a step, what is said and what is typed together.
 const oneLine = 84
 
-func instructions(all []runbook.Instruction) []doc.Text {
+func instructions(all []manual.Instruction) []doc.Text {
 	var lines []doc.Text
 	for _, in := range all {
 		switch {
@@ -266,7 +266,7 @@ func (b *book) timesOf(row PlanRow, s *plan.Step, n *plan.Node) string {
 }
 
 // ifNot says what to do when a step does not come to its end.
-func (b *book) ifNot(n *plan.Node, s *plan.Step, hand runbook.ManualProcedure) []doc.Text {
+func (b *book) ifNot(n *plan.Node, s *plan.Step, hand manual.Procedure) []doc.Text {
 	after := "After " + Brief(s.Times.Within) + ": "
 	switch {
 	case s.Verb == plan.Stop && n.Kind == plan.Person:

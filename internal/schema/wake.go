@@ -1,4 +1,4 @@
-package runbook
+package schema
 
 import (
 	"errors"
@@ -57,14 +57,18 @@ func (o Outlets) String() string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// wakeWay is one way to wake a machine through a connection.
-type wakeWay struct{ key, connection, connType string }
+// WakeWay is one way to wake a machine through a connection.
+type WakeWay struct {
+	Key        string // of up.wake
+	Connection string // its name
+	Type       string // that the connection must have
+}
 
-// ways lists the connections that a wake names, with the types that they must have.
-func (w *Wake) ways() []wakeWay {
-	var ways []wakeWay
-	for _, way := range []wakeWay{{"redfish", w.Redfish, "redfish"}, {"ipmi", w.IPMI, "ipmi"}, {"pdu", w.PDU, "snmp"}} {
-		if way.connection != "" {
+// Ways lists the connections that a wake names, with the types that they must have.
+func (w *Wake) Ways() []WakeWay {
+	var ways []WakeWay
+	for _, way := range []WakeWay{{"redfish", w.Redfish, "redfish"}, {"ipmi", w.IPMI, "ipmi"}, {"pdu", w.PDU, "snmp"}} {
+		if way.Connection != "" {
 			ways = append(ways, way)
 		}
 	}
@@ -77,20 +81,21 @@ func (w *Wake) Connection() string { return w.Redfish + w.IPMI + w.PDU }
 // Starts reports whether the wake starts the machine by a command.
 func (w *Wake) Starts() bool { return w.MAC+w.Connection() != "" }
 
-// onlyPower reports whether nothing but the return of its power starts a node, as its runbook says.
-func (w *Wake) onlyPower() bool { return w != nil && w.Power && !w.Starts() && w.PDU == "" }
+// OnlyPower reports whether nothing but the return of its power starts a node, as its runbook says.
+func (w *Wake) OnlyPower() bool { return w != nil && w.Power && !w.Starts() && w.PDU == "" }
 
-var errManyWays = errors.New("a node has only one way to wake: mac, redfish, ipmi or pdu")
+// ErrManyWays is the mistake of a wake that names more than one way.
+var ErrManyWays = errors.New("a node has only one way to wake: mac, redfish, ipmi or pdu")
 
 // Check finds what contradicts itself.
 func (w *Wake) Check() error {
-	ways := len(w.ways())
+	ways := len(w.Ways())
 	if w.MAC != "" {
 		ways++
 	}
 	switch {
 	case ways > 1:
-		return errManyWays
+		return ErrManyWays
 	case w.PDU != "" && len(w.Outlets) == 0:
 		return errors.New("pdu needs outlet: the number of the outlet that feeds it, or a list of them")
 	case w.PDU == "" && len(w.Outlets) > 0:
@@ -99,10 +104,10 @@ func (w *Wake) Check() error {
 	return w.Outlets.Check()
 }
 
-// powers reports whether what wakes the machine can power it off, too.
-func (w *Wake) powers(s *Schema) bool {
-	for _, way := range w.ways() {
-		if t, ok := s.Connection(way.connType); ok && t.Powers {
+// Powers reports whether what wakes the machine can power it off, too.
+func (w *Wake) Powers(types *Types) bool {
+	for _, way := range w.Ways() {
+		if t, ok := types.Connection(way.Type); ok && t.Powers {
 			return true
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"ebbtide/internal/belief"
-	"ebbtide/internal/effect"
 	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -236,10 +235,7 @@ func (e *Works) wait(i int) {
 // power goes to the forced rung, with the reason on record.
 func (e *Works) power(i int, cause ledger.Cause, why string) {
 	w := e.nodes[i].work
-	if w.op != 0 {
-		e.Out = append(e.Out, effect.Cancel{Op: w.op})
-		delete(e.ops, w.op)
-	}
+	e.cancel(i)
 	if w.phase == waitingForSlot {
 		e.Course.Queued[w.step] = false
 	}

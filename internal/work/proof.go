@@ -205,13 +205,7 @@ func (e *Works) end(i int) {
 	n := &e.nodes[i]
 	w := n.work
 	e.enter(w, ended)
-	if w.op != 0 {
-		e.Out = append(e.Out, effect.Cancel{Op: w.op})
-		delete(e.ops, w.op)
-		if (w.rung == plan.Stop || w.rung == plan.Force) && !e.IsOff(i) { // it may have been taken, whose answer nobody waits for any more
-			e.mayGo(i)
-		}
-	}
+	e.cancel(i)
 	if w.placed {
 		e.Course.Slots.Release(i)
 	}
@@ -221,6 +215,20 @@ func (e *Works) end(i int) {
 	e.Working--
 	e.armIdle(i)
 	e.Touch(i)
+}
+
+// cancel waits no more for the answer to a node's command, if one is under way: whether it was taken nobody will know.
+func (e *Works) cancel(i int) {
+	w := e.nodes[i].work
+	if w.op == 0 {
+		return
+	}
+	e.Out = append(e.Out, effect.Cancel{Op: w.op})
+	delete(e.ops, w.op)
+	w.op = 0
+	if (w.rung == plan.Stop || w.rung == plan.Force) && !e.IsOff(i) {
+		e.mayGo(i)
+	}
 }
 
 // count keeps which VMs are being stopped without force: nothing of higher risk is forced meanwhile. What else is stopped is not powered off

@@ -415,6 +415,9 @@ var bugs = []bug{
 	{name: "epoch: a guest has its host's time as well, though that has come up", by: "./test/dst TestCalm", edits: []edit{
 		{workEpoch, "\t\t\te.Beliefs[u].HostIsUp(until)\n", ""},
 	}},
+	{name: "ladder: a stop whose answer is not waited for any more was not sent", by: "./test/dst TestRegressions", edits: []edit{
+		{workLadder, "\te.cancel(i)\n", "\tif w.op != 0 {\n\t\tdelete(e.ops, w.op)\n\t}\n"},
+	}},
 	{name: "belief: one look after a silence puts a node into the snapshot", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefBelieve, "\tif isAgain {\n\t\tb.OnAt", "\tif false {\n\t\tb.OnAt"},
 	}},

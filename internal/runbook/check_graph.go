@@ -198,12 +198,13 @@ func (c *checker) carriers() {
 				continue
 			}
 			seen[e.to] = true
-			queue = append(queue, e.to)
-			if e.to < len(c.rb.Nodes) && c.types[e.to] != nil && c.traits[e.to].Can.Has(plan.Stop) && c.traits[e.to].Kind != plan.Outlet {
-				id := c.rb.Nodes[e.to].ID
-				c.nodeWarning(self, []string{"depends_on"}, "run Ebbtide on a machine of its own, or on "+id+" itself, which is then the node of type self",
-					"Ebbtide stands on %s, which so can't be shut down in order: it loses its power while it runs", id)
+			if e.to >= len(c.rb.Nodes) || c.types[e.to] == nil || !c.traits[e.to].Can.Has(plan.Stop) || c.traits[e.to].Kind == plan.Outlet {
+				queue = append(queue, e.to)
+				continue
 			}
+			id := c.rb.Nodes[e.to].ID // what that stands on goes with it
+			c.nodeWarning(self, []string{"depends_on"}, "run Ebbtide on a machine of its own, or on "+id+" itself, which is then the node of type self",
+				"Ebbtide stands on %s, which so can't be shut down in order: it loses its power while it runs", id)
 		}
 	}
 }

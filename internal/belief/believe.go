@@ -34,13 +34,13 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 		return
 	default:
 	}
-	isAgain, onAt := seen.State == plan.On && wasMute, b.OnAt
+	isAgain := seen.State == plan.On && wasMute
 	if isAgain { // two looks in a row show that it is up again, and not one
 		b.Looks, b.Since = 0, asked
 	}
 	same := b.take(seen, question, asked)
-	if isAgain {
-		b.OnAt = onAt
+	if seen.State == plan.On && !isAgain && !asked.Before(b.Falling) { // of what was told to go it may be of before
+		b.OnAt = asked
 	}
 	e.FollowDeparture(i, seen.State, b.Looks)
 	e.weigh(i)
@@ -105,14 +105,8 @@ func (b *Belief) take(seen plan.Observation, question ledger.Op, asked time.Time
 		seen.Detail = cmp.Or(seen.Detail, b.Seen.Detail)
 	}
 	b.Seen, b.SeenAt, b.Look, b.Silent = seen, asked, question, time.Time{}
-	switch seen.State {
-	case plan.On:
-		if !asked.Before(b.Falling) { // of what was told to go it may be of before
-			b.OnAt = asked
-		}
-	case plan.Stopping, plan.Off, plan.Gone:
+	if seen.State == plan.Stopping || IsDown(seen.State) {
 		b.OnAt = time.Time{}
-	default:
 	}
 	isPast := IsDown(seen.State) && b.Since.Before(b.Rising) && !asked.Before(b.Rising) // what it said while it might be on its way up is no word on after that
 	if !same || isPast {

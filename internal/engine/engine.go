@@ -22,6 +22,7 @@ import (
 	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 	"ebbtide/internal/want"
 	"ebbtide/internal/work"
 )
@@ -65,6 +66,16 @@ const (
 	askEstimate  = 5 * time.Second  // at most one estimate in so long
 	lookAhead    = 15 * time.Second // a poll is expected to come within so long
 )
+
+// Settings are what the engine is made for.
+type Settings struct {
+	Estate   *plan.Estate
+	Policy   power.Policy
+	Supplies []power.Supply
+	Members  map[string][]plan.Member // selectors as they were expanded into the estate, for the record
+	Mode     string                   // "run", ledger.ModeObserve, "simulate"
+	Newest   string                   // the newest outage on record, if any: the next id sorts after it, whatever the clock says
+}
 
 // New makes an engine for an estate on which no outage is open.
 func New(s Settings) *Engine {

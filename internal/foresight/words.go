@@ -34,16 +34,12 @@ func (e *Foresight) Deadlines(s *belief.Supply) []Deadline {
 
 // WhyNotYet says in one sentence why the shutdown for a supply is or is not starting now.
 func (e *Foresight) WhyNotYet(s *belief.Supply) string {
-	p, o := e.Policy, e.Ledger.Outage
+	o := e.Ledger.Outage
 	switch {
 	case s.State.Mains == power.MainsUnknown && !s.State.OutputOff:
 		return "nothing is known: it has never been heard from"
-	case e.HasBegun(power.ShutdownStage, s) && o.Orders.Hold:
-		return "the shutdown is due (" + e.Standing(e.Ledger.SupplyOf[s.Node]).Reason + "), but on hold" + e.lastsStill(s) + "; `ebbtide resume` ends the hold"
-	case e.HasBegun(power.ShutdownStage, s) && e.Observes:
-		return "the shutdown would have started: " + e.Standing(e.Ledger.SupplyOf[s.Node]).Reason
 	case e.HasBegun(power.ShutdownStage, s):
-		return "the shutdown has started: " + e.Standing(e.Ledger.SupplyOf[s.Node]).Reason
+		return e.hasBegun(s)
 	case e.Standing(e.Ledger.SupplyOf[s.Node]).Fails == ledger.CalledOff:
 		return "not starting: it was aborted by an operator" + e.lastsStill(s) + "; `ebbtide go` starts it anyway"
 	case o != nil && o.Orders.Hold:
@@ -53,15 +49,32 @@ func (e *Foresight) WhyNotYet(s *belief.Supply) string {
 	case s.State.Mains != power.MainsOnBattery:
 		return "on line; if its mains failed now: " + e.reckon(s)
 	}
+	return e.notDue(s)
+}
+
+// hasBegun says of a supply whose shutdown is due whether it goes on.
+func (e *Foresight) hasBegun(s *belief.Supply) string {
+	reason := e.Standing(e.Ledger.SupplyOf[s.Node]).Reason
+	switch {
+	case e.Ledger.Outage.Orders.Hold:
+		return "the shutdown is due (" + reason + "), but on hold" + e.lastsStill(s) + "; `ebbtide resume` ends the hold"
+	case e.Observes:
+		return "the shutdown would have started: " + reason
+	}
+	return "the shutdown has started: " + reason
+}
+
+// notDue says of a supply on battery what its trigger still waits for.
+func (e *Foresight) notDue(s *belief.Supply) string {
 	var missed []string
-	f := e.Facts(s)
-	for _, kind := range p.Shutdown.Needs() {
+	f, trigger := e.Facts(s), e.Policy.Shutdown
+	for _, kind := range trigger.Needs() {
 		if !f.Tells(kind) {
 			missed = append(missed, string(kind))
 		}
 	}
-	text := "not starting yet: " + e.reckon(s) + "; shutdown trigger: " + p.Shutdown.String()
-	if f.WaitsForSlack(p.Shutdown) {
+	text := "not starting yet: " + e.reckon(s) + "; shutdown trigger: " + trigger.String()
+	if f.WaitsForSlack(trigger) {
 		text += " (slack counts once it has been on battery for " + english.Span(power.SlackAfter) + ")"
 	}
 	if len(missed) > 0 {

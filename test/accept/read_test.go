@@ -57,11 +57,10 @@ func TestFiguresAreRead(t *testing.T) {
 
 func TestShapesAreOfTheEngine(t *testing.T) {
 	t.Chdir("../..")
-	for _, m := range []measure{mostFields, mostBools, longest, mostBranches} {
-		n, of, err := shapes(m)()
+	for _, f := range ofTheSource() {
+		got, met, err := f.measure()
 		require.NoError(t, err)
-		require.Positive(t, n)
-		require.NotEmpty(t, of)
+		require.Truef(t, met, "%s: %s, wanted %s", f.name, got, f.wanted)
 	}
 	n, _, err := linesOfEngine()
 	require.NoError(t, err)

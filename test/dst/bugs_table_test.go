@@ -419,7 +419,7 @@ var bugs = []bug{
 		{workLadder, "\te.cancel(i)\n", "\tif w.op != 0 {\n\t\tdelete(e.ops, w.op)\n\t}\n"},
 	}},
 	{name: "belief: one look after a silence puts a node into the snapshot", by: "./test/dst TestRegressions", edits: []edit{
-		{beliefBelieve, "\tif isAgain {\n\t\tb.OnAt", "\tif false {\n\t\tb.OnAt"},
+		{beliefBelieve, "plan.On && !isAgain && ", "plan.On && "},
 	}},
 	{name: "rule 18: a host that is up again takes its guests along still", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefGraph, "ledger.WasTold && !e.IsUp(host))", "ledger.WasTold)"},

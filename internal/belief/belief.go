@@ -42,7 +42,7 @@ type newest struct {
 type motion struct {
 	Rising  time.Time // up: neither silence nor one "off" says otherwise
 	Falling time.Time // down: that it shows as on proves nothing
-	Obeying time.Time // down, by a stop that it took, for what shows as on until it falls silent
+	Obeying time.Time // down, by a stop that it took or may have: until it is off it may show as on
 	Boots   time.Time // up by itself, while nobody looked: its silence proves nothing
 	Hosted  time.Time // up with its host, while nobody looked; what its host says of it counts
 	Undoing time.Time // back to how it was set: that it shows as protected proves nothing of after that

@@ -169,7 +169,7 @@ func (e *Estate) followMotion(i int, news bool) {
 // PowerUpTime is how long a machine may be silent, or look off, since its power came back: what runs on a host that is not up comes up after that.
 func (e *Estate) PowerUpTime(i int) time.Duration {
 	t := BootTime(e.Graph.Node(i))
-	if host := e.HostOf(i); host >= 0 && !e.IsOn(host) {
+	if host := e.HostOf(i); host >= 0 && e.Beliefs[host].Settled != plan.On {
 		t += e.PowerUpTime(host)
 	}
 	return t

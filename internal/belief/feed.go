@@ -130,6 +130,12 @@ func (e *Estate) WasOff(i int) bool {
 	return e.Ledger.Outage != nil && e.Entry(i).Shown == ledger.ShownOff
 }
 
+// WentWithHost reports whether what was told to go runs on a host that was off since, and has come back.
+func (e *Estate) WentWithHost(i int) bool {
+	host := e.HostOf(i)
+	return host >= 0 && e.Ledger.Outage != nil && e.Entry(i).Shown == ledger.WasTold && e.Entry(host).Shown == ledger.ShownOn
+}
+
 // MayHaveCome reports whether what runs on a host may have come up with it since it was seen off: the power of that came back, and nobody
 // knows what came of it.
 func (e *Estate) MayHaveCome(i int) bool {

@@ -178,7 +178,7 @@ func (e *Engine) forgetPower() {
 		case decl.Kind == plan.Supply, decl.Kind == plan.Passive && e.Ledger.Outage == nil:
 		case decl.Kind != plan.VM:
 			e.Beliefs[i].Boots = until
-		case e.WasOff(i):
+		case e.WasOff(i), e.WentWithHost(i):
 			e.Beliefs[i].Hosted = until
 		}
 	}

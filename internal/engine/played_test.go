@@ -813,6 +813,8 @@ func TestASlowAnswerIsAnAnswer(t *testing.T) {
 			switch f := one.(type) {
 			case effect.Probe:
 				waiting = append(waiting, f.Op)
+			case effect.Do: // it showed as on for as long as its stop may take: it may be told to start
+				waiting = append(waiting, f.Op)
 			case effect.Append:
 				p.records = append(p.records, f.Record)
 			default:

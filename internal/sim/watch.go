@@ -33,12 +33,16 @@ func (s *simulation) showAnswer(i int, outcome ledger.Outcome, seen plan.Observa
 		return nil
 	}
 	t := &s.nodes[i]
+	wrongly := t.looks > 0 && (t.looks == t.liesAt || t.looks == t.goneAt) || s.misled(i)
+	tell := func() { s.referee.Told(s.now, i, wrongly) }
+	if t.goesUnseen() && wrongly {
+		return tell // and of what is so it says nothing
+	}
 	if s.now.Before(t.staleUntil) && seen != s.view(i, t.state) || t.goesUnseen() {
 		return nil // it is of before
 	}
 	s.referee.Answered(s.now, i)
-	wrongly := t.looks > 0 && (t.looks == t.liesAt || t.looks == t.goneAt) || s.misled(i)
-	return func() { s.referee.Told(s.now, i, wrongly) }
+	return tell
 }
 
 // misled reports whether a node's BMC says that it is on, whatever is so.

@@ -175,7 +175,7 @@ func (e *Works) areOffAtOnce(feeds []int) bool {
 }
 
 // goesOff gives when an output whose cut counts down is off at the latest, and when it may be on again at the earliest: its battery may give out before
-// the cut is due, and mains that are away may be back any moment. Zero: it does not count down.
+// the cut is due, and mains that are away may be back any moment, so that it does not. Zero: it does not count down.
 func (e *Works) goesOff(f int) (latest, on time.Time) {
 	s := &e.Supplies[e.Ledger.SupplyOf[f]]
 	if s.Condition != belief.CutArmed {
@@ -186,9 +186,6 @@ func (e *Works) goesOff(f int) (latest, on time.Time) {
 		return latest, on
 	}
 	in := func(left power.Figure) time.Time { return e.Now.Add(time.Duration(left.Value * float64(time.Second))) }
-	if most := s.State.Outlook.Most(); most.Known && in(most).Before(latest) {
-		latest = in(most)
-	}
 	emptied := on // what has given out is on again its delay after its mains are back, which may be at once
 	switch left := s.State.Left; {
 	case left.Known:

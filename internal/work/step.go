@@ -356,10 +356,12 @@ func (e *Works) mayGo(i int) {
 	e.obeys(i, e.nodes[i].work.sent)
 }
 
-// obeys follows a stop, sent then, that a node may be at which answers for itself: until it falls silent it may show as on.
+// obeys follows a stop, sent then, that a node may be at: until it is off it may show as on, as most machines do that answer for themselves, and
+// guests as their hosts tell of them.
 func (e *Works) obeys(i int, sent time.Time) {
-	if decl, last := e.Graph.Node(i), e.Last(i); decl.OffAfter > 0 && last.Rung != plan.Cut {
-		e.Beliefs[i].Obeying = sent.Add(decl.Time(last.Rung).Within)
+	b, last := &e.Beliefs[i], e.Last(i)
+	if until := sent.Add(e.Graph.Node(i).Time(last.Rung).Within); last.Rung != plan.Cut && until.After(b.Obeying) {
+		b.Obeying = until
 	}
 }
 

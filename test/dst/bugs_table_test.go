@@ -13,6 +13,7 @@ const (
 	workEpoch         = "internal/work/epoch.go"
 	workLadder        = "internal/work/ladder.go"
 	workResume        = "internal/work/resume.go"
+	engineItself      = "internal/engine/engine.go"
 	workStep          = "internal/work/step.go"
 	workGuard         = "internal/work/guard.go"
 	workPass          = "internal/work/pass.go"
@@ -410,7 +411,10 @@ var bugs = []bug{
 		{workGuard, " || round > lastRound && e.IsOld(user, roundStands)", ""},
 	}},
 	{name: "belief: a guest comes up after its host, though that is up", by: "./test/dst TestNotLost", edits: []edit{
-		{beliefBelieve, "host >= 0 && !e.IsOn(host) {", "host >= 0 {"},
+		{beliefBelieve, "host >= 0 && e.Beliefs[host].Settled != plan.On {", "host >= 0 {"},
+	}},
+	{name: "belief: a guest comes up after its host, though that only does not answer", by: "./test/dst TestNotLost", edits: []edit{
+		{beliefBelieve, "host >= 0 && e.Beliefs[host].Settled != plan.On {", "host >= 0 && !e.IsOn(host) {"},
 	}},
 	{name: "epoch: a guest has its host's time as well, though that has come up", by: "./test/dst TestCalm", edits: []edit{
 		{workEpoch, "\t\t\te.Beliefs[u].HostIsUp(until)\n", ""},
@@ -423,5 +427,14 @@ var bugs = []bug{
 	}},
 	{name: "rule 18: a host that is up again takes its guests along still", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefGraph, "ledger.WasTold && !e.IsUp(host))", "ledger.WasTold)"},
+	}},
+	{name: "epoch: only what answers for itself is at its stop for as long as that takes", by: "./test/dst TestRegressions", edits: []edit{
+		{workStep, "last.Rung != plan.Cut && until.After", "last.Rung != plan.Cut && e.Graph.Node(i).OffAfter > 0 && until.After"},
+	}},
+	{name: "self: an output is off before its cut is due, as its battery may be empty", by: "./test/dst TestRegressions", edits: []edit{
+		{workCycle, "\temptied := on ", "\tif most := s.State.Outlook.Most(); most.Known && in(most).Before(latest) {\n\t\tlatest = in(most)\n\t}\n\temptied := on "},
+	}},
+	{name: "resume: what was told to stop has not come up with its host", by: "./test/dst TestRegressions", edits: []edit{
+		{engineItself, "case e.WasOff(i), e.WentWithHost(i):", "case e.WasOff(i):"},
 	}},
 }

@@ -15,6 +15,13 @@ func (w *drawing) habits() {
 			w.rises(n)
 		}
 	}
+	if w.one(2) { // as vCenter tells of a guest
+		for _, id := range w.commanded {
+			if guest(id) {
+				w.condition(id, "shows_on: true")
+			}
+		}
+	}
 	if w.one(3) {
 		for _, id := range w.commanded {
 			if guest(id) && w.one(2) {

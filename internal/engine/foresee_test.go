@@ -160,4 +160,11 @@ func TestItSaysWhyItWaits(t *testing.T) {
 	require.Equal(t, "not starting yet: the battery lasts at least 36m (by the UPS's own runtime), the plan and its reserve take 7m at most, so it can wait 29m; the battery is unproven; shutdown trigger: slack below 2m", d.supply("a").Why)
 	d.apply(engine.Read{Reading: power.Reading{Supply: "b", Status: power.OL}})
 	require.Equal(t, "on line; if its mains failed now: how long its battery lasts is not known", d.supply("b").Why)
+	d.apply(engine.Read{Reading: power.Reading{Supply: "b", Status: power.OL | power.BYPASS}})
+	require.Equal(t, "on bypass: what it feeds would lose its power from it at the moment its mains fail", d.supply("b").Why)
+	for range 3 { // OFF beside OL is a habit of some, unless it goes on
+		d.now = d.now.Add(10 * time.Second)
+		d.apply(engine.Read{Reading: power.Reading{Supply: "b", Status: power.OFF}})
+	}
+	require.Equal(t, "its output is off: what it feeds gets no power from it", d.supply("b").Why)
 }

@@ -47,9 +47,25 @@ func (e *Foresight) WhyNotYet(s *belief.Supply) string {
 	case e.IsUnfit(s):
 		return e.Tells(s)
 	case s.State.Mains != power.MainsOnBattery:
-		return "on line; if its mains failed now: " + e.reckon(s)
+		return e.ifItFailed(s)
 	}
 	return e.notDue(s)
+}
+
+// ifItFailed says of a supply that is not on battery what a failure of its mains would mean.
+func (e *Foresight) ifItFailed(s *belief.Supply) string {
+	is := "on line"
+	switch st := &s.State; {
+	case st.OutputOff && !st.Calibrating:
+		return "its output is off: what it feeds gets no power from it"
+	case st.Bypass:
+		return "on bypass: what it feeds would lose its power from it at the moment its mains fail"
+	case st.SilentFor > 0:
+		is = "not heard for " + english.Span(st.SilentFor) + ", and on line before"
+	case st.Calibrating:
+		is = "its battery is being discharged on purpose"
+	}
+	return is + "; if its mains failed now: " + e.reckon(s)
 }
 
 // hasBegun says of a supply whose shutdown is due whether it goes on.

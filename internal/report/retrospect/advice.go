@@ -45,8 +45,13 @@ func (f *fold) suggestEarlier() {
 			pressed = append(pressed, x.Node)
 		}
 	}
-	near := f.nearest()
+	near, stuck := f.nearest(), f.stuckBefore(pressed)
 	switch {
+	case len(stuck) > 0:
+		for _, node := range stuck {
+			f.suggestThat(node, "Find out why the stop of "+node+" could not be proven, and give it what shows that it is off, or what powers it off: a BMC, a PDU outlet.",
+				"what comes after it was not stopped, and was on when its output was cut: %s", english.Series(f.lost, named))
+		}
 	case len(pressed) > 0:
 		f.suggestThat("", "Start the shutdown earlier, or shed more before it: raise slack_below or charge_below in policy.shutdown, and "+
 			"check the effect with ebbtide simulate --trials.",
@@ -57,6 +62,22 @@ func (f *fold) suggestEarlier() {
 			"when %s %s already late by %s", near.What, f.would("started it was", "would have started it would have been"),
 			english.Span(seconds(-near.Slack)))
 	}
+}
+
+// stuckBefore names the stops that were given up before something lost its power that was not told to go, where only those outputs were
+// pressed for time: with more of it that would have been the same.
+func (f *fold) stuckBefore(pressed []string) []string {
+	cut := f.cuts()
+	if len(f.lost) == 0 || slices.ContainsFunc(pressed, func(node string) bool { return !slices.Contains(cut, node) }) {
+		return nil
+	}
+	var stuck []string
+	for i := range f.story.Steps {
+		if s := &f.story.Steps[i]; s.Verb == plan.Stop && s.State == timeline.Failed {
+			stuck = append(stuck, s.Node)
+		}
+	}
+	return unique(stuck)
 }
 
 // suggestRestore looks for what did not come back.
@@ -229,7 +250,7 @@ func (f *fold) suggestHealth() {
 	told := map[string]bool{}
 	for _, s := range f.sortedSteps() {
 		at, known := f.Estate.Index(s.Node)
-		if !known || s.Verb != plan.Start || s.Attempts < 2 && s.State != timeline.Failed {
+		if !known || s.Verb != plan.Start || s.Attempts == 0 || s.Attempts == 1 && s.State != timeline.Failed {
 			continue
 		}
 		for _, need := range f.Estate.Needs(at) {

@@ -85,8 +85,12 @@ type Proof struct {
 	Silent   int `json:"silent"`   // of those: they no longer answered after they had taken their stop
 	Forced   int `json:"forced"`   // proven off, by force
 	Unproven int `json:"unproven"` // commanded off, and never proven
+	Lost     int `json:"lost"`     // lost their power without having been told to go, or while that was waited for
 	Back     int `json:"back"`     // of all these: on again
 }
+
+// down counts what went down, in whatever way.
+func (p *Proof) down() int { return p.Off + p.Forced + p.Unproven + p.Lost }
 
 // Outages divides records into those of each outage, oldest first. What belongs to none that was seen to begin is left
 // out.
@@ -149,6 +153,7 @@ type fold struct {
 	before  *forecast.Knowledge // what was known when the outage began
 	powered []string            // nodes that were powered off by force
 	unsure  []string            // nodes that were commanded off and never proven so
+	lost    []string            // nodes that were cut off without being proven off
 }
 
 // overtaken reports whether it was only observed, and closed before it was over, since Ebbtide was armed.
@@ -241,9 +246,14 @@ func (f *fold) proof() {
 	f.NotRestored = append(f.NotRestored, f.story.NotRestored...)
 	f.Result = f.story.Result
 	f.Proof.WasOn = len(on)
+	lost := f.lostWithCuts()
 	for _, node := range on {
 		if !f.wentDown(node, last[node], forced[node]) {
-			continue
+			if !lost[node] {
+				continue
+			}
+			f.Proof.Lost++
+			f.lost = append(f.lost, node)
 		}
 		// What comes by itself with its power has no start on record, but an outage is closed only when all is on again.
 		closed := !f.Open && !f.overtaken() && !slices.Contains(f.NotRestored, node)
@@ -266,6 +276,32 @@ func (f *fold) inSnapshot() []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(on))
+}
+
+// lostWithCuts finds what was not proven off as the last of the outputs that feed it was cut, and what runs on such a thing.
+func (f *fold) lostWithCuts() map[string]bool {
+	lost := map[string]bool{}
+	if f.Estate == nil {
+		return lost
+	}
+	unproven := map[string]bool{}
+	for i := range f.records {
+		if r := &f.records[i]; r.Kind == ledger.Intent && *r.Verb == plan.Cut {
+			for _, n := range r.Nodes {
+				unproven[n.Node] = true
+			}
+		}
+	}
+	cut := f.cuts()
+	isCut := func(feed int) bool { return slices.Contains(cut, f.Estate.Node(feed).ID) }
+	for i := range f.Estate.Len() { // what a node needs comes before it
+		node, feeds := f.Estate.Node(i).ID, f.Estate.Feeds(i)
+		dark := unproven[node] && len(feeds) > 0 && !slices.ContainsFunc(feeds, func(feed int) bool { return !isCut(feed) })
+		if dark || lost[f.Estate.Node(i).Host] {
+			lost[node] = true
+		}
+	}
+	return lost
 }
 
 // wentDown counts how a node went down, by its last stop, and reports whether it did.

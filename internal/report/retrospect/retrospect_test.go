@@ -564,8 +564,8 @@ func TestReportsOfDrawnOutages(t *testing.T) {
 				require.Len(t, r.Forced, len(tl.Forced))
 				require.Len(t, r.Unproven, len(tl.Steps)-tl.Summary.Proven-tl.Summary.Forced)
 				p := r.Proof
-				require.LessOrEqual(t, p.Off+p.Forced+p.Unproven, p.WasOn)
-				require.LessOrEqual(t, p.Back, p.Off+p.Forced+p.Unproven)
+				require.LessOrEqual(t, p.Off+p.Forced+p.Unproven+p.Lost, p.WasOn)
+				require.LessOrEqual(t, p.Back, p.Off+p.Forced+p.Unproven+p.Lost)
 				ordered := slices.IsSortedFunc(records, func(a, b ledger.Record) int { return a.At.Compare(b.At) }) // the clock was not set
 				for _, c := range r.Chains {
 					require.NotEmpty(t, c.Links)

@@ -191,7 +191,7 @@ func (f *fold) lastFailure(id string) time.Time {
 // whatWentDown says what went down, and how that is known.
 func (f *fold) whatWentDown() string {
 	p := &f.Proof
-	down := p.Off + p.Forced + p.Unproven
+	down := p.down()
 	if down == 0 {
 		was := f.would("was", "would have been")
 		if p.WasOn == 0 {
@@ -220,6 +220,10 @@ func (f *fold) whatWentDown() string {
 	if p.Unproven > 0 {
 		how = append(how, fmt.Sprintf("%d %s (%s)", p.Unproven,
 			f.would("commanded off but never proven off", "would never have been proven off"), english.Series(f.unsure, named)))
+	}
+	if p.Lost > 0 {
+		how = append(how, fmt.Sprintf("%d %s (%s)", p.Lost,
+			f.would("cut off without being proven off", "would have been cut off without being proven off"), english.Series(f.lost, named)))
 	}
 	went, was := f.would("went", "would have gone"), f.would("was", "would have been")
 	text := fmt.Sprintf("of %s that were on, %d %s down: %s", english.Count(p.WasOn, "node"), down, went, english.Series(how, named))
@@ -299,7 +303,7 @@ func (f *fold) howNear() string {
 // whatCameBack says what came back, and when.
 func (f *fold) whatCameBack() string {
 	p := &f.Proof
-	down := p.Off + p.Forced + p.Unproven
+	down := p.down()
 	last := f.lastStep(func(s *timeline.Step) bool { return s.Verb == plan.Start && s.State == timeline.Proven })
 	switch {
 	case down == 0:
@@ -335,11 +339,11 @@ func (f *fold) whatDidNot() string {
 		return sentence(fmt.Sprintf("%s %s come back: %s", english.Count(len(f.NotRestored), "node"), f.would("did not", "would not have"),
 			english.Series(f.NotRestored, named)))
 	case f.overtaken():
-		down := f.Proof.Off + f.Proof.Forced + f.Proof.Unproven
+		down := f.Proof.down()
 		return sentence(fmt.Sprintf("Ebbtide was armed before it was over: %d of %d that would have gone down would not have been back yet",
 			down-f.Proof.Back, down))
 	case f.Open:
-		down := f.Proof.Off + f.Proof.Forced + f.Proof.Unproven
+		down := f.Proof.down()
 		if down == f.Proof.Back {
 			return f.would("It is not over yet.", "It would not be over yet.")
 		}

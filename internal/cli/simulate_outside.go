@@ -38,10 +38,12 @@ func outside(c *sim.Change) string {
 		return "the journal's disk is back"
 	case c.Becomes != nil:
 		return fmt.Sprintf("%s becomes %s, not by Ebbtide", c.Node, c.Becomes)
+	case c.SwitchedOn:
+		return "a person switches the output of " + c.Supply + " on"
 	case c.Silent != nil && *c.Silent:
-		return c.Supply + " falls silent"
+		return cmp.Or(c.Supply, c.Node) + " falls silent"
 	case c.Silent != nil:
-		return c.Supply + " speaks again"
+		return cmp.Or(c.Supply, c.Node) + " speaks again"
 	case c.ExtraLoad != nil && *c.ExtraLoad == 0:
 		return c.Supply + " carries no more than its nodes draw"
 	case c.ExtraLoad != nil:

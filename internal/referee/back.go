@@ -161,14 +161,15 @@ func (r *Referee) Ended(at time.Time, end End) {
 
 // rule8: After a crash at any record, resume reaches all restored, or all down and cut, or an explicit wait for a person.
 //
-// With the mains on for long everything is over, unless it is on hold, or says what it waits for and the mains are not there.
+// With the mains on for long everything is over, unless it is on hold, or says what it waits for and the mains are not there, or an output stays off
+// until a person switches it on.
 func (r *Referee) rule8(end End) string {
 	switch {
 	case !end.Open, end.Hold, r.stranded:
 		return ""
 	case end.Waiting == "":
 		return "the outage is stuck and does not say on what"
-	case !slices.ContainsFunc(r.supplies, func(s supply) bool { return !s.online }):
+	case !slices.ContainsFunc(r.supplies, func(s supply) bool { return !s.online || !s.output }):
 		return "the outage is not over: " + end.Waiting
 	default:
 		return ""

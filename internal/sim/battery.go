@@ -25,7 +25,7 @@ func newCell(node int, s power.Supply, b Battery, given bool) simSupply {
 	b.Recharge = cmp.Or(b.Recharge, s.Recharge, usualRecharge)
 	return simSupply{
 		Battery: b, node: node, watts: s.Watts, curve: power.NewCurve(s.Curve), mains: true, output: true, charge: b.Charge,
-		offDelay: cmp.Or(s.OffDelay, cutDelay), onDelay: cmp.Or(s.OnDelay, returnDelay),
+		offDelay: cmp.Or(s.OffDelay, cutDelay), onDelay: cmp.Or(s.OnDelay, returnDelay), staysOff: s.StaysOff,
 	}
 }
 

@@ -33,6 +33,8 @@ func (s *simulation) change(c Change) {
 		}
 		s.changed(k)
 		switch at := &s.supplies[k]; {
+		case c.SwitchedOn:
+			s.switchOn(k)
 		case c.Silent != nil:
 			at.silent, at.over = *c.Silent, at.over || at.tests && *c.Silent
 		case c.ExtraLoad != nil:

@@ -134,7 +134,7 @@ func (c *ConditionDecl) habit() Habit {
 // EventDecl is something that happens from outside. Exactly one of its keys beside at, supply and node is given.
 type EventDecl struct {
 	At     time.Duration `yaml:"at"`     // from the start
-	Supply string        `yaml:"supply"` // of mains, silent (or node), discharge, extra_load, temperature and voltage
+	Supply string        `yaml:"supply"` // of mains, silent and becomes (or node), discharge, extra_load, temperature and voltage
 	Mains  string        `yaml:"mains"`  // on, off
 	Silent *bool         `yaml:"silent"` // the supply or the node stops or begins to answer; neither looks nor commands reach such a node
 	// ExtraLoad is what a supply carries from now on beside what the nodes draw that are on, as a share of its nominal
@@ -143,7 +143,7 @@ type EventDecl struct {
 	Temperature *float64 `yaml:"temperature"`              // °C that its UPS tells from now on
 	Voltage     *float64 `yaml:"voltage" check:"positive"` // of its input, as its UPS tells it from now on; 230 is nominal
 	Node        string   `yaml:"node"`                     // of becomes and silent, and of an order that is about a node
-	Becomes     string   `yaml:"becomes"`                  // on, off, gone: somebody else did that
+	Becomes     string   `yaml:"becomes"`                  // on, off, gone: somebody else did that; of a supply: on, its output, which stays off after its cut
 	Order       string   `yaml:"order"`                    // an operator's command
 	Drill       []string `yaml:"drill"`                    // somebody asks for a drill of these nodes, by name or label
 	Discharge   *Percent `yaml:"discharge"`                // the charge down to which somebody asks for a drill of the supply's battery
@@ -235,11 +235,15 @@ func (ev *EventDecl) change() (Change, error) {
 		if c.Silent = ev.Silent; (ev.Supply == "") == (ev.Node == "") {
 			err = errors.New("silent needs the supply or the node that it is about")
 		}
+	case ev.Becomes != "" && ev.Supply != "" && ev.Node == "":
+		if c.SwitchedOn = ev.Becomes == "on"; !c.SwitchedOn {
+			return c, errors.New("the output of a supply becomes on: nothing but a cut takes it off")
+		}
 	case ev.Becomes != "":
 		states := map[string]plan.State{"on": plan.On, "off": plan.Off, "gone": plan.Gone}
 		state, ok := states[ev.Becomes]
 		if !ok || ev.Node == "" {
-			return c, errors.New("becomes is on, off or gone, of a node")
+			return c, errors.New("becomes is on, off or gone, of a node, or on, of a supply")
 		}
 		c.Becomes = &state
 	case ev.Order != "":

@@ -75,6 +75,7 @@ type Change struct {
 	Drill       *engine.Drill  // somebody asks for a drill
 	Node        string         // of Becomes and of Silent
 	Becomes     *plan.State    // somebody else switched the node on or off, or deleted it
+	SwitchedOn  bool           // a person switched the supply's output on
 	Journal     *bool          // the journal's disk is lost (true), or back
 	Clock       *time.Duration // the wall clock is set forth or back by so much: records bear its time, decisions do not
 }

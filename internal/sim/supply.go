@@ -25,6 +25,8 @@ type simSupply struct {
 	harmed      bool      // its temperature or its voltage is what the policy takes its load down for, as far as the controller can know
 	mains       bool
 	output      bool
+	staysOff    bool    // after its own cut, until a person switches it on
+	held        bool    // and it is so
 	uncut       bool    // took a cut and did not make it
 	charge      float64 // 0..1
 	cutAt       time.Time
@@ -78,6 +80,7 @@ func (s *simulation) armCut(i int) {
 			continue
 		}
 		s.after(c.offDelay, func() {
+			c.held = c.staysOff && c.output
 			s.loseOutput(k)
 		})
 	}
@@ -117,7 +120,7 @@ func (s *simulation) loseOutput(k int) {
 // countReturn begins a supply's return timer, if its mains are there and it does not run already. A new failure stops it.
 func (s *simulation) countReturn(k int) {
 	c := &s.supplies[k]
-	if !c.mains || c.output || !c.returnAt.IsZero() {
+	if !c.mains || c.output || c.held || !c.returnAt.IsZero() {
 		return
 	}
 	at := s.now.Add(c.onDelay)
@@ -141,6 +144,12 @@ func (s *simulation) giveOutput(k int) {
 	s.changed(k)
 	s.referee.OutputBack(s.now, c.node)
 	s.light(dead)
+}
+
+// switchOn is a person at a supply whose output stays off after its cut.
+func (s *simulation) switchOn(k int) {
+	s.supplies[k].held = false
+	s.giveOutput(k)
 }
 
 // setMains switches a supply's input.

@@ -65,6 +65,8 @@ func DrawNight(estate, night Dice, faults int) string {
 	w.habits()
 	w.d = estate
 	w.delays()
+	w.d = night
+	w.stayOff()
 	return w.text(policy)
 }
 

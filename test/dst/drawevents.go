@@ -139,6 +139,28 @@ func (w *drawing) mains() {
 	}
 }
 
+// stayOff draws outputs that stay off after their cuts, and the person who comes to switch them on after the mains are back: once soon, maybe before a
+// cut that comes late, and once more when all that is over.
+func (w *drawing) stayOff() {
+	for _, s := range w.supplies {
+		if !w.one(12) {
+			continue
+		}
+		w.delay[s] += ", cut: shutdown.stayoff"
+		last := 0
+		for _, e := range w.happens {
+			var at int
+			if strings.HasSuffix(e, fmt.Sprintf("supply: %s, mains: on}", s)) {
+				if _, err := fmt.Sscanf(e, "- {at: %ds", &at); err == nil {
+					last = max(last, at)
+				}
+			}
+		}
+		w.event(last+60+w.d(1200), "supply: %s, becomes: on", s)
+		w.event(last+7200+w.d(1200), "supply: %s, becomes: on", s)
+	}
+}
+
 // weather draws brown-outs and heat, of supplies whose mains may be on or not, as far as the policy watches them.
 func (w *drawing) weather() {
 	for _, watched := range []struct {

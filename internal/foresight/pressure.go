@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/belief"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/want"
@@ -11,7 +12,7 @@ import (
 
 const (
 	leastForCut = 30 * time.Second // the least that a cut and its delay need
-	// doubted is what no way of telling may give beyond the reserve when an output is cut with what is on: that harms for certain, and
+	// doubted is what no way of telling may give beyond the reserve when an output is cut with what is on, or storage stopped below it: that harms for certain, and
 	// what one way fears another may know better, as a gauge does that was recharged sooner than was reckoned.
 	doubted = 3 * time.Minute
 	// pressing is the chance of the battery giving out from which waits are shortened: what is powered off is harmed for
@@ -25,10 +26,15 @@ func (e *Foresight) Shortness(k int) want.Pressure {
 	left, _ := s.State.Outlook.At(pressing)
 	reserve := e.Policy.Reserve.Seconds()
 	isEnd := left.Known && s.State.Likely.Value <= max(leastForCut.Seconds(), reserve/4)
-	if isEnd && !s.Anew && (s.IsDying() || s.State.Outlook.Most().Value <= reserve+doubted.Seconds()) {
+	isNear := !s.Anew && (s.IsDying() || s.State.Outlook.Most().Value <= reserve+doubted.Seconds())
+	switch p := e.pressedBy(left); {
+	case isEnd && isNear:
 		return want.CutNow
+	case p == want.ReserveReached && isNear:
+		return want.LastCall
+	default:
+		return p
 	}
-	return e.pressedBy(left)
 }
 
 // pressedBy is what is done for want of time where so many seconds are left, but for a cut.
@@ -65,7 +71,7 @@ func (e *Foresight) Presses(k int, p want.Pressure) bool {
 		switch p {
 		case want.ForceVMs:
 			return n.Kind == plan.VM
-		case want.ReserveReached:
+		case want.ReserveReached, want.LastCall:
 			return n.Kind == plan.VM || n.Kind == plan.Host || n.Can.Has(plan.Flush)
 		default:
 			return n.Can.Has(plan.Stop)
@@ -101,6 +107,9 @@ func (e *Foresight) pressureAt(i int) want.Pressure {
 		if e.Graph.Node(d).Kind != plan.Supply {
 			most = max(most, e.Press[d])
 		}
+	}
+	if isNew := e.Now.Sub(e.ResumedAt) < belief.DeafAfter; isNew && most < want.GoesDark { // another feed may only not have been heard yet
+		return min(most, want.ReserveReached)
 	}
 	return most
 }

@@ -27,5 +27,8 @@ const (
 	Hung       Cause = "hung"        // Intent: a node hangs on its way down although its power is back, and is powered off to be started again
 )
 
+// PassedOver comes, in the reason of what was done for want of time, before the names of what was not proven off then.
+const PassedOver = "; not proven off: "
+
 // IsHaste reports whether something was done for want of time.
 func (c Cause) IsHaste() bool { return c == Pressed || c == Dropping }

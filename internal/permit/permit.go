@@ -60,25 +60,30 @@ func Refuses(e *belief.Estate, c *Command) string {
 // the command's turn too: what does not answer yet may still show that it is clean.
 func RisksData(e *belief.Estate, c *Command) string { return dataIsSafe(e, c) }
 
-// usersAreOff: storage is never commanded off while anything that uses it is not proven off.
+// usersAreOff: storage is never commanded off while anything that uses it is not proven off, or was given up and only the reserve is left, on record.
 func usersAreOff(e *belief.Estate, c *Command) string {
 	decl := e.Graph.Node(c.Node)
 	if !c.Rung.TakesDown() || decl.Kind == plan.VM || decl.Kind == plan.Host || decl.Kind == plan.Self || decl.Kind == plan.Person {
 		return ""
 	}
-	return notProvenOff(e, c, e.UsersOf(c.Node), "uses it")
+	return notProvenOff(e, c, slices.DeleteFunc(slices.Clone(e.UsersOf(c.Node)), func(u int) bool { return c.passesOver(e, u) }), "uses it")
 }
 
 // guestsAreOff: a host is never commanded off while a VM on it is on or stopping, unless that VM is forced by the same
-// recorded decision.
+// recorded decision, or anything else that uses it, which may have been given up when only the reserve is left.
 func guestsAreOff(e *belief.Estate, c *Command) string {
 	if !c.Rung.TakesDown() || e.Graph.Node(c.Node).Kind != plan.Host {
 		return ""
 	}
 	taken := c.Rung == plan.Force && c.Reason != ""
 	return notProvenOff(e, c, slices.DeleteFunc(slices.Clone(e.UsersOf(c.Node)), func(u int) bool {
-		return taken && e.Graph.Node(u).Kind == plan.VM && e.Entry(u).GivenUp.Has(plan.Stop)
+		return taken && e.Graph.Node(u).Kind == plan.VM && e.Entry(u).GivenUp.Has(plan.Stop) || c.passesOver(e, u)
 	}), "runs on it")
+}
+
+// passesOver reports whether a command is given for want of time although the stop of what uses its node was given up (docs/adr/0025).
+func (c *Command) passesOver(e *belief.Estate, user int) bool {
+	return c.Cause.IsHaste() && c.Reason != "" && e.Entry(user).GivenUp.Has(plan.Stop)
 }
 
 // loadIsOff: a supply's output is never cut before everything that only it feeds is proven off, or its battery is about to

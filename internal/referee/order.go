@@ -128,12 +128,13 @@ func (r *Referee) state(i int) plan.State { return r.nodes[i].now.State }
 
 // rule1: Storage is never commanded off while anything that uses it is not proven off. A journal entry is no proof.
 //
-// Storage is whatever is neither a VM, a host nor an outlet. Judged from the truth: what uses it is off.
+// Storage is whatever is neither a VM, a host nor an outlet. Judged from the truth: what uses it is off, or was given up, on record, and the
+// battery is near its end: else the storage would lose its power while on (docs/adr/0025).
 func (r *Referee) rule1(c *command) string {
 	if !c.stops() || c.decl.Kind == plan.VM || c.decl.Kind == plan.Host || c.decl.Kind == plan.Outlet {
 		return ""
 	}
-	u := r.inTheWay(c.Node, r.justSwitched(c))
+	u := r.inTheWay(c.Node, func(u int) bool { return r.passesOver(c, u) || r.justMeddled(c.at, u) })
 	if u < 0 {
 		return ""
 	}
@@ -150,7 +151,7 @@ func (r *Referee) rule2(c *command) string {
 	}
 	recorded := c.Verb == plan.Force && c.node.intent.reasoned
 	u := r.inTheWay(c.Node, func(u int) bool {
-		return recorded && r.estate.Node(u).Kind == plan.VM && (r.nodes[u].failed.Has(plan.Stop) || r.forgetful) || r.justMeddled(c.at, u)
+		return recorded && r.estate.Node(u).Kind == plan.VM && (r.nodes[u].failed.Has(plan.Stop) || r.forgetful) || r.passesOver(c, u) || r.justMeddled(c.at, u)
 	})
 	if u < 0 {
 		return ""
@@ -219,20 +220,45 @@ const lowCharge = 0.1
 
 // byDeadline reports whether an output is cut because its battery is about to give out, on record.
 func (r *Referee) byDeadline(c *command) bool {
-	s := r.supplyAt(c.Node)
+	return c.node.intent.reasoned && r.nearsItsEnd(c.at, c.Node, r.policy.Reserve+nearDeath)
+}
+
+// passesOver reports whether a node is told to go for want of time, on record, although the stop of what uses it was given up: the battery of what it
+// hangs on is near its end.
+func (r *Referee) passesOver(c *command, user int) bool {
+	if !c.node.intent.reasoned || !c.node.intent.pressed || !r.nodes[user].failed.Has(plan.Stop) && !r.forgetful {
+		return false
+	}
+	near := func(f int) bool { return r.nearsItsEnd(c.at, f, r.policy.Reserve+nearDeath) }
+	return slices.ContainsFunc(r.feedsBelow(c.Node), near)
+}
+
+// feedsBelow finds the supplies that a node hangs on, or what it needs.
+func (r *Referee) feedsBelow(i int) []int {
+	feeds := slices.Clone(r.estate.Feeds(i))
+	for _, d := range r.estate.Needs(i) {
+		if r.place[d] < 0 {
+			feeds = append(feeds, r.feedsBelow(d)...)
+		}
+	}
+	return slices.DeleteFunc(feeds, func(f int) bool { return r.place[f] < 0 })
+}
+
+// nearsItsEnd reports whether the battery of a supply may give out within so long, as far as its UPS says.
+func (r *Referee) nearsItsEnd(at time.Time, supply int, most time.Duration) bool {
+	s := r.supplyAt(supply)
 	honest, left := r.has(Batteries) && s.last.Heard && s.last.Honest, s.last.Left
 	if r.has(Batteries) && !s.last.Heard && s.heardHonest && s.heardAt.After(r.resumed) {
-		honest, left = true, s.heardLeft-c.at.Sub(s.heardAt)
+		honest, left = true, s.heardLeft-at.Sub(s.heardAt)
 	}
 	sharing := 1 // of those that feed what it feeds, itself included
-	for _, u := range r.estate.Users(c.Node) {
+	for _, u := range r.estate.Users(supply) {
 		sharing = max(sharing, len(r.estate.Feeds(u)))
 	}
-	most := r.policy.Reserve + nearDeath
 	if sharing > 1 {
 		most = time.Duration(sharing) * most * 11 / 10 // twice the load empties a battery in less than half the time
 	}
-	return c.node.intent.reasoned && (!honest || !s.last.On && (left <= most || s.last.Charge < lowCharge))
+	return !honest || (!s.last.On || !s.last.Heard) && (left <= most || s.last.Charge < lowCharge)
 }
 
 // rule4: Nothing is started that was not on in the snapshot. The snapshot is durable before the first action and is not

@@ -8,6 +8,7 @@ const (
 	NoPressure     Pressure = iota
 	ForceVMs                // VMs are powered off, lowest data risk first
 	ReserveReached          // hosts too, and caches are flushed before their users are off
+	LastCall                // and nothing waits any more for what was given up
 	CutNow                  // outputs are cut with what is not proven off
 	GoesDark                // of what hangs on an output: that is being cut, whatever is left in the battery
 )
@@ -17,6 +18,7 @@ var pressures = [...]struct{ is, wouldBe string }{
 	{"battery time is enough", "battery time is enough"},
 	{"the battery may not last for the rest of the plan: VMs that are still on are powered off", "the battery may not last for the rest of the plan: VMs that are still on would be powered off"},
 	{"only the reserve is left: hosts are powered off, caches flushed", "only the reserve is left: hosts would be powered off, caches flushed"},
+	{"the battery is nearly empty: what was given up is not waited for any longer", "the battery is nearly empty: what was given up would not be waited for any longer"},
 	{"the battery is about to die: outputs are cut, whatever is not proven off", "the battery is about to die: outputs would be cut, whatever is not proven off"},
 	{"its output is being cut, and it is not proven off now", "its output would be cut, and it is not proven off now"},
 }

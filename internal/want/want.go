@@ -180,8 +180,8 @@ func (e *Wants) Worst(id int) Stand {
 	return worst
 }
 
-// tolerates reports whether a step may be made although one before it was given up. Storage and everything else that is
-// strict never may; a VM may, and a host takes its VMs along.
+// tolerates reports whether a step may be made although one before it was given up. A VM may, and a host takes its VMs along; storage and
+// everything else that is strict may when nothing but the time for that is left.
 func (e *Wants) tolerates(s *Step, worst Stand) bool {
 	kind := e.Graph.Node(s.Node).Kind
 	switch {
@@ -192,8 +192,16 @@ func (e *Wants) tolerates(s *Step, worst Stand) bool {
 	case kind == plan.VM:
 		return true
 	default:
-		return kind == plan.Host && worst == Unproven
+		return kind == plan.Host && worst == Unproven || e.IsLastCall(s.Node)
 	}
+}
+
+// IsLastCall reports whether the time is left for a node's own stop and no more: what uses it and was given up is not waited for any longer. It
+// would lose its power while on, and those with it (docs/adr/0025). An outlet would do no better, and Ebbtide's own machine goes after all else.
+func (e *Wants) IsLastCall(i int) bool {
+	kind := e.Graph.Node(i).Kind
+	isNear := e.Press[i] == LastCall || e.Press[i] == CutNow
+	return isNear && (kind == plan.VM || kind == plan.Host || kind == plan.Other)
 }
 
 // WaitsFor says what a step waits for: nothing, if its turn has come.

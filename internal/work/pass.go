@@ -93,7 +93,7 @@ func (e *Works) fallsSoon(i int) bool {
 
 // passStop goes on with a stop or a cut if all that uses the node is proven off, or may be taken along.
 func (e *Works) passStop(i int) {
-	w, decl := e.nodes[i].work, e.Graph.Node(i)
+	w := e.nodes[i].work
 	w.guard.proof.Last = e.isLast(i)
 	on, doubtful, guestsOnly := e.notOff(i)
 	e.takeNoneAlong(i, on, doubtful)
@@ -110,11 +110,7 @@ func (e *Works) passStop(i int) {
 	case doubtful:
 		e.doubts(i)
 		return
-	case len(on) == 0:
-	case decl.Kind == plan.VM && guestsOnly:
-	case decl.Kind == plan.Host && guestsOnly:
-		e.takeAlong(i, on)
-	default:
+	case !e.passesOver(i, on, guestsOnly):
 		e.HoldBack(i, "not off, or on again: "+strings.Join(on, ", "))
 		return
 	}
@@ -123,6 +119,31 @@ func (e *Works) passStop(i int) {
 		return
 	}
 	e.command(i)
+}
+
+// passesOver reports whether a stop may go on over what is on of what uses its node, and takes down why: a VM over others that were given up, a host along with
+// those, and anything when only the time for its own stop is left.
+func (e *Works) passesOver(i int, on []string, guestsOnly bool) bool {
+	w, kind := e.nodes[i].work, e.Graph.Node(i).Kind
+	if w.rung == plan.Stop {
+		w.force = force{} // an earlier try had its own reason
+	}
+	switch {
+	case len(on) == 0, kind == plan.VM && guestsOnly:
+	case kind == plan.Host && guestsOnly:
+		e.takeAlong(i, on)
+	case e.IsLastCall(i) && !slices.ContainsFunc(e.UsersOf(i), e.isWaitedFor):
+		h := e.hasteOf(i)
+		w.force = force{h.cause, h.reason + ledger.PassedOver + strings.Join(on, ", ")}
+	default:
+		return false
+	}
+	return true
+}
+
+// isWaitedFor reports whether what uses a node is not off, and not given up either.
+func (e *Works) isWaitedFor(u int) bool {
+	return !e.IsOff(u) && !e.HasNoPower(u) && !e.Entry(u).GivenUp.Has(plan.Stop)
 }
 
 // doubts ends a try of a step for want of proof that all that uses its node is off. A stop that was told, and refused, or was about to be, tries again in
@@ -203,7 +224,7 @@ func (e *Works) cutWithWhatIsOn(i int) {
 	if len(on) > 0 || e.Worst(w.step) != want.Proven {
 		w.force = e.hasteOf(i)
 		if len(on) > 0 {
-			w.force.reason += "; not proven off: " + strings.Join(on, ", ")
+			w.force.reason += ledger.PassedOver + strings.Join(on, ", ")
 		}
 	}
 	e.command(i)

@@ -137,8 +137,11 @@ func (e *Works) send(i int) {
 		e.end(i)
 		return
 	}
-	if verb == plan.Force && attempt == 1 {
+	switch {
+	case verb == plan.Force && attempt == 1:
 		e.Notify(true, fmt.Sprintf("%s %s: %s", e.Would("powering off", "would power off"), decl.ID, w.force.reason))
+	case verb == plan.Stop && attempt == 1 && w.force.reason != "":
+		e.Notify(true, fmt.Sprintf("%s %s: %s", e.Would("shutting down", "would shut down"), decl.ID, w.force.reason))
 	}
 	e.count(i, w.rung == plan.Stop)
 	e.Beliefs[i].Commanded(verb, w.op, e.Now)

@@ -55,10 +55,10 @@ const (
 // the permit what comes before it is taken away as well, since a refusal alone is a violation.
 var bugs = []bug{
 	{name: "rule 1: storage is stopped while what uses it is on", edits: []edit{
-		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n", "\treturn \"\"\n"},
-		{workPass, "\tcase doubtful:\n\t\te.doubts(i)", "\tcase doubtful && decl.Kind != plan.Other:\n\t\te.doubts(i)"},
-		{workPass, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Other:\n\tcase decl.Kind == plan.VM"},
-		{wantWant, "\t\treturn kind == plan.Host && worst == Unproven", "\t\treturn kind == plan.Host && worst == Unproven || kind == plan.Other"},
+		{permitPermit, "\treturn notProvenOff(e, c, slices.DeleteFunc(slices.Clone(e.UsersOf(c.Node)), func(u int) bool { return c.passesOver(e, u) }), \"uses it\")\n", "\treturn \"\"\n"},
+		{workPass, "\tcase doubtful:\n\t\te.doubts(i)", "\tcase doubtful && e.Graph.Node(i).Kind != plan.Other:\n\t\te.doubts(i)"},
+		{workPass, "\tcase len(on) == 0, kind == plan.VM", "\tcase len(on) == 0, kind == plan.Other, kind == plan.VM"},
+		{wantWant, "\t\treturn kind == plan.Host && worst == Unproven", "\t\treturn kind == plan.Other || kind == plan.Host && worst == Unproven"},
 	}},
 	{name: "rule 2: a host is stopped with VMs on it", edits: []edit{
 		{permitPermit, "\t}), \"runs on it\")", "\t})[:0], \"runs on it\")"},
@@ -66,7 +66,7 @@ var bugs = []bug{
 	}},
 	{name: "rule 3: an output is cut with what was given up on it", edits: []edit{
 		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"is fed by it\")", "\treturn \"\""},
-		{workPass, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, w.verb == plan.Cut:\n\tcase decl.Kind == plan.VM"},
+		{workPass, "\tcase len(on) == 0, kind == plan.VM", "\tcase len(on) == 0, w.verb == plan.Cut, kind == plan.VM"},
 		{workPass, "\tcase doubtful:\n\t\te.doubts(i)", "\tcase doubtful && w.verb != plan.Cut:\n\t\te.doubts(i)"},
 		{wantWant, "\tcase worst == Pending || s.Verb != plan.Stop:\n\t\treturn false", "\tcase worst == Pending || s.Verb != plan.Stop:\n\t\treturn worst != Pending && s.Verb == plan.Cut"},
 	}},
@@ -98,7 +98,7 @@ var bugs = []bug{
 	}},
 	{name: "rule 10: a VM is stopped before its users", edits: []edit{
 		{permitPermit, "\t\t\tif !e.IsOff(u) && !o.Nodes[u].GivenUp.Has(plan.Stop) && !e.HasNoPower(u) {", "\t\t\tif !e.IsOff(u) && o == nil {"},
-		{workPass, "\tcase decl.Kind == plan.VM && guestsOnly:", "\tcase decl.Kind == plan.VM:"},
+		{workPass, "kind == plan.VM && guestsOnly:", "kind == plan.VM:"},
 		{wantWant, "\tcase worst == Pending || s.Verb != plan.Stop:\n", "\tcase worst == Pending && kind != plan.VM || s.Verb != plan.Stop:\n"},
 	}},
 	{name: "rule 10: something is started before what it needs", edits: []edit{
@@ -223,7 +223,7 @@ var bugs = []bug{
 	{name: "want: a drill takes what others still need", edits: []edit{
 		{engineDrill, "\tif why := e.needed(d.In); why != \"\" {", "\tif why := e.needed(d.In); why == \"never\" {"},
 		{engineRefuse, "e.notSeen, e.needed}", "e.notSeen}"},
-		{workPass, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, e.InDrill(i):\n\tcase decl.Kind == plan.VM"},
+		{workPass, "\tcase len(on) == 0, kind == plan.VM", "\tcase len(on) == 0, e.InDrill(i), kind == plan.VM"},
 		{permitPermit, "\tif !c.Rung.TakesDown() || e.Graph.Node(c.Node).Kind != plan.Host {", "\tif !c.Rung.TakesDown() || e.InDrill(c.Node) || e.Graph.Node(c.Node).Kind != plan.Host {"},
 	}},
 	{name: "want: a step goes on when the first of those before it has ended", edits: []edit{
@@ -277,8 +277,8 @@ var bugs = []bug{
 	}},
 	{name: "outlet: it is switched off under its load", edits: []edit{
 		{planStep, "after := slices.Concat(users, b.aside[i])\n", "after := slices.Concat(users, b.aside[i])\n\tif n.Kind == Outlet {\n\t\tafter = nil\n\t}\n"},
-		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n", "\tif decl.Kind == plan.Outlet {\n\t\treturn \"\"\n\t}\n\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n"},
-		{workPass, "\tcase len(on) == 0:\n\tcase decl.Kind == plan.VM", "\tcase len(on) == 0, decl.Kind == plan.Outlet:\n\tcase decl.Kind == plan.VM"},
+		{permitPermit, "\treturn notProvenOff(e, c, slices.DeleteFunc(slices.Clone(e.UsersOf(c.Node)), func(u int) bool { return c.passesOver(e, u) }), \"uses it\")\n", "\tif decl.Kind == plan.Outlet {\n\t\treturn \"\"\n\t}\n\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n"},
+		{workPass, "\tcase len(on) == 0, kind == plan.VM", "\tcase len(on) == 0, kind == plan.Outlet, kind == plan.VM"},
 	}},
 	{name: "outlet: an output is cut before its outlets", edits: []edit{
 		{planStep, "if i != except && b.in(i) && b.last[i] >= 0 {", "if i != except && b.in(i) && b.last[i] >= 0 && b.estate.Node(i).Kind != Outlet {"},
@@ -436,5 +436,15 @@ var bugs = []bug{
 	}},
 	{name: "resume: what was told to stop has not come up with its host", by: "./test/dst TestRegressions", edits: []edit{
 		{engineItself, "case e.WasOff(i), e.WentWithHost(i):", "case e.WasOff(i):"},
+	}},
+	{name: "rule 1: what was given up is passed over with all the time in the world", by: "./test/dst TestRegressions", edits: []edit{
+		{wantWant, "\tisNear := e.Press[i] == LastCall || e.Press[i] == CutNow\n", "\tisNear := true\n"},
+	}},
+	{name: "rule 1: what was not given up is passed over too", edits: []edit{
+		{workPass, "!e.HasNoPower(u) && !e.Entry(u).GivenUp.Has(plan.Stop)\n}", "!e.HasNoPower(u) && e.Graph.Node(u).Kind == plan.Supply\n}"},
+		{permitPermit, "c.Reason != \"\" && e.Entry(user).GivenUp.Has(plan.Stop)", "c.Reason != \"\""},
+	}},
+	{name: "want: storage waits for what was given up to the end", by: "./test/dst TestNotLost", edits: []edit{
+		{wantWant, "worst == Unproven || e.IsLastCall(s.Node)", "worst == Unproven"},
 	}},
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"ebbtide/internal/english"
@@ -45,12 +46,19 @@ func (f *fold) suggestEarlier() {
 			pressed = append(pressed, x.Node)
 		}
 	}
-	near, stuck := f.nearest(), f.stuckBefore(pressed)
+	near, stuck := f.nearest(), f.stuckBefore()
 	switch {
 	case len(stuck) > 0:
-		for _, node := range stuck {
-			f.suggestThat(node, "Find out why the stop of "+node+" could not be proven, and give it what shows that it is off, or what powers it off: a BMC, a PDU outlet.",
-				"what comes after it was not stopped, and was on when its output was cut: %s", english.Series(f.lost, named))
+		for _, s := range stuck {
+			what := fmt.Sprintf("Find out why the %s of %s could not be proven", s.Verb, s.Node)
+			if s.Verb == plan.Stop {
+				what += ", and give it what shows that it is off, or what powers it off: a BMC, a PDU outlet"
+			}
+			evidence := "what comes after it waited until the battery was nearly empty: " + english.Series(unique(pressed), named)
+			if len(f.lost) > 0 {
+				evidence = "what comes after it was not stopped, and was on when its output was cut: " + english.Series(f.lost, named)
+			}
+			f.suggestThat(s.Node, what+".", "%s", evidence)
 		}
 	case len(pressed) > 0:
 		f.suggestThat("", "Start the shutdown earlier, or shed more before it: raise slack_below or charge_below in policy.shutdown, and "+
@@ -64,20 +72,24 @@ func (f *fold) suggestEarlier() {
 	}
 }
 
-// stuckBefore names the stops that were given up before something lost its power that was not told to go, where only those outputs were
-// pressed for time: with more of it that would have been the same.
-func (f *fold) stuckBefore(pressed []string) []string {
-	cut := f.cuts()
-	if len(f.lost) == 0 || slices.ContainsFunc(pressed, func(node string) bool { return !slices.Contains(cut, node) }) {
+// stuckBefore finds the stops and flushes that were given up and waited for until time pressed, where it pressed nothing else: with more
+// of it that would have been the same.
+func (f *fold) stuckBefore() []*timeline.Step {
+	isShort := func(x Forced) bool {
+		return x.Cause == ledger.Pressed && !strings.Contains(x.Reason, ledger.PassedOver)
+	}
+	if slices.ContainsFunc(f.Forced, isShort) || !slices.ContainsFunc(f.Forced, func(x Forced) bool { return x.Cause == ledger.Pressed }) {
 		return nil
 	}
-	var stuck []string
+	var stuck []*timeline.Step
 	for i := range f.story.Steps {
-		if s := &f.story.Steps[i]; s.Verb == plan.Stop && s.State == timeline.Failed {
-			stuck = append(stuck, s.Node)
+		s := &f.story.Steps[i]
+		told := slices.ContainsFunc(stuck, func(t *timeline.Step) bool { return t.Node == s.Node && t.Verb == s.Verb })
+		if (s.Verb == plan.Stop || s.Verb == plan.Flush) && s.State == timeline.Failed && !told {
+			stuck = append(stuck, s)
 		}
 	}
-	return unique(stuck)
+	return stuck
 }
 
 // suggestRestore looks for what did not come back.

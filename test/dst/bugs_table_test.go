@@ -444,7 +444,7 @@ var bugs = []bug{
 		{workPass, "!e.HasNoPower(u) && !e.Entry(u).GivenUp.Has(plan.Stop)\n}", "!e.HasNoPower(u) && e.Graph.Node(u).Kind == plan.Supply\n}"},
 		{permitPermit, "c.Reason != \"\" && e.Entry(user).GivenUp.Has(plan.Stop)", "c.Reason != \"\""},
 	}},
-	{name: "want: storage waits for what was given up to the end", by: "./test/dst TestNotLost", edits: []edit{
+	{name: "want: storage waits for what was given up to the end", by: "./internal/engine TestStories", edits: []edit{
 		{wantWant, "worst == Unproven || e.IsLastCall(s.Node)", "worst == Unproven"},
 	}},
 }

@@ -38,6 +38,9 @@ func Near(d Dice, text string) string {
 			scenario += "away: " + w.pick(absences) + "\n"
 		}
 	}
+	if strings.Contains(scenario, "journal: lost") && strings.Contains(scenario, "way: ") { // see forgets
+		scenario = soonBack.ReplaceAllString(scenario, "away: 10s")
+	}
 	return scenario + ownRunbook + book
 }
 
@@ -66,6 +69,7 @@ var (
 	battery    = regexp.MustCompile(`(charge|runtime|recharge|dies_at): \d+`)
 	supplyLine = regexp.MustCompile(`(?m)^  "(ups\d+)": {charge.*$`)
 	killed     = regexp.MustCompile(`(?m)^(?:crash_after|away): .*\n`)
+	soonBack   = regexp.MustCompile(`(?m)^away: (?:100ms|2s)$`)
 	wrongBMC   = regexp.MustCompile(`"(\S+)": {.*bmc: (?:always-off|contrary)`)
 	ofBook     = regexp.MustCompile(`(?m)^    (\S+): {type: (?:ssh, via|vsphere\.vm|vsphere\.host)[,:]`)
 	gone       = regexp.MustCompile(`gone_at: \d+`)

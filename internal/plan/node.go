@@ -14,9 +14,9 @@ import (
 type Kind uint8
 
 // The kinds of node. Other is the strict default: like storage, it is stopped only when everything that uses it is
-// proven off.
+// proven off, or was given up and the battery is nearly empty.
 const (
-	Other   Kind = iota // storage, services, appliances: never stopped under a user
+	Other   Kind = iota // storage, services, appliances: stopped under a user only if that was given up and nothing but the reserve is left
 	VM                  // runs on a host; its host's shutdown takes it along
 	Host                // may be stopped with a VM on it only by a recorded, forced decision
 	Supply              // a UPS's output: cut last, returns first
@@ -145,6 +145,7 @@ type Node struct {
 	Attempts  int           `json:"attempts"`             // how often a start is tried before it is reported as failed; at least 1
 	Forces    int           `json:"forces,omitempty"`     // how often Force is tried before it is reported as failed; below 2: once
 	ByPower   bool          `json:"by_power"`             // nothing but the return of its power starts it again
+	Switches  bool          `json:"switches,omitempty"`   // its stop takes the power of what uses it
 	OffAfter  time.Duration `json:"off_after,omitempty"`  // unreachable for so long after an accepted stop counts as proven off; 0: never
 	Healthy   bool          `json:"healthy"`              // has health checks: "up" is proven by them, not by "on" alone
 	Watts     float64       `json:"watts,omitempty"`      // what it draws while it is on, beside the nodes on it; 0: not said

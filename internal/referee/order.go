@@ -226,7 +226,7 @@ func (r *Referee) byDeadline(c *command) bool {
 // passesOver reports whether a node is told to go for want of time, on record, although the stop of what uses it was given up: the battery of what it
 // hangs on is near its end.
 func (r *Referee) passesOver(c *command, user int) bool {
-	if !c.node.intent.reasoned || !c.node.intent.pressed || !r.nodes[user].failed.Has(plan.Stop) && !r.forgetful {
+	if c.decl.Switches || !c.node.intent.reasoned || !c.node.intent.pressed || !r.nodes[user].failed.Has(plan.Stop) && !r.forgetful {
 		return false
 	}
 	near := func(f int) bool { return r.nearsItsEnd(c.at, f, r.policy.Reserve+nearDeath) }

@@ -69,6 +69,8 @@ type Traits struct {
 	Anything bool
 	// OnlyPower: once stopped, nothing starts it again but that its power goes away and comes back.
 	OnlyPower bool
+	// Switches: its stop takes the power of what uses it.
+	Switches bool
 }
 
 // NodeType is a node type of the language, as the family that serves it declares it. Its own keys are the fields of S, as in a

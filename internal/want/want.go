@@ -197,11 +197,11 @@ func (e *Wants) tolerates(s *Step, worst Stand) bool {
 }
 
 // IsLastCall reports whether the time is left for a node's own stop and no more: what uses it and was given up is not waited for any longer. It
-// would lose its power while on, and those with it (docs/adr/0025). An outlet would do no better, and Ebbtide's own machine goes after all else.
+// would lose its power while on, and those with it (docs/adr/0025). What switches power off would do no better, and Ebbtide's own machine goes after all else.
 func (e *Wants) IsLastCall(i int) bool {
-	kind := e.Graph.Node(i).Kind
+	n := e.Graph.Node(i)
 	isNear := e.Press[i] == LastCall || e.Press[i] == CutNow
-	return isNear && (kind == plan.VM || kind == plan.Host || kind == plan.Other)
+	return isNear && (n.Kind == plan.VM || n.Kind == plan.Host || n.Kind == plan.Other && !n.Switches)
 }
 
 // WaitsFor says what a step waits for: nothing, if its turn has come.

@@ -447,4 +447,7 @@ var bugs = []bug{
 	{name: "want: storage waits for what was given up to the end", by: "./internal/engine TestStories", edits: []edit{
 		{wantWant, "worst == Unproven || e.IsLastCall(s.Node)", "worst == Unproven"},
 	}},
+	{name: "rule 1: the last call switches an outlet of a PDU off under what is on", by: "./test/dst TestRegressions", edits: []edit{
+		{wantWant, "n.Kind == plan.Other && !n.Switches", "n.Kind == plan.Other"},
+	}},
 }

@@ -64,6 +64,8 @@ func Family() adapter.Family {
 				Can:   plan.VerbSet(plan.Stop, plan.Force, plan.Start),
 				Times: map[plan.Verb]plan.Times{plan.Stop: times, plan.Force: times, plan.Start: times},
 				Risk:  plan.Storage,
+
+				Switches: true,
 			},
 			ByHand: byHand,
 		}.Any()},

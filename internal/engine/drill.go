@@ -86,17 +86,17 @@ func (e *Engine) heedOutsiders() {
 	}
 }
 
-// mayDrill reports whether a drill may go on down as the supplies and the journal are.
+// mayDrill reports whether a drill that is on its way down, if any is, may go on as the supplies and the journal are.
 func (e *Engine) mayDrill() bool {
-	if e.JournalLost || e.DrillEnds != "" {
-		return false
+	if o := e.Ledger.Outage; o == nil || o.Drill.Phase != ledger.DrillDown {
+		return true
 	}
 	for k := range e.Supplies {
 		if !e.isWell(k) {
 			return false
 		}
 	}
-	return true
+	return !e.JournalLost && e.DrillEnds == ""
 }
 
 // followDrill turns a drill up when all of it is down or it can go no further, and ends it if it has commanded nothing.

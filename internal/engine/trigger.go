@@ -155,10 +155,10 @@ func (e ending) String() string {
 // endingOf is how near that of a supply is. What waits for its trigger is not too late before that: it is reckoned with when it comes.
 func (e *Engine) endingOf(k int) ending {
 	s := &e.Supplies[k]
-	switch slack := e.Slack(s); {
+	switch {
 	case s.State.LowBattery, e.watch[k].short.By >= want.ReserveReached:
 		return givesOut
-	case e.Ledger.Outage.Orders.Hold && slack.Known && slack.Value <= 0:
+	case e.Ledger.Outage.Orders.Hold && e.IsPast(s):
 		return tooShort
 	}
 	return notNear

@@ -92,6 +92,12 @@ func (e *Foresight) race() *power.Race {
 // Slack is how much longer the rest of the plan may wait, in seconds: see power.Outlook.Slack.
 func (e *Foresight) Slack(s *belief.Supply) power.Figure { return s.State.Outlook.Slack(e.race()) }
 
+// IsPast reports whether it is too late for the rest of the plan, as far as that is known.
+func (e *Foresight) IsPast(s *belief.Supply) bool {
+	slack := e.Slack(s)
+	return slack.Known && slack.Value <= 0
+}
+
 // GivesOut is the chance that the battery gives out before the rest of the plan, started now, and its reserve have ended.
 func (e *Foresight) GivesOut(s *belief.Supply) float64 { return s.State.Outlook.Chance(e.race(), 0) }
 

@@ -114,7 +114,7 @@ func NewEstate(nodes []Node, limits []Limit) (*Estate, error) {
 	e.assignLanes()
 	e.below = make([][]int, len(nodes))
 	for i := range e.nodes {
-		if kind := e.nodes[i].Kind; kind == Supply || kind == Cluster {
+		if kind := e.nodes[i].Kind; kind == Supply || kind == Cluster || e.nodes[i].Can.Has(Protect) {
 			e.below[i] = e.findDependents(i)
 		}
 	}
@@ -203,15 +203,18 @@ func (e *Estate) Dependents(i int) []int {
 }
 
 func (e *Estate) findDependents(i int) []int {
-	all, seen := []int{}, map[int]bool{}
-	for next := []int{i}; len(next) > 0; {
-		last := len(next) - 1
-		users := e.users[next[last]]
-		next = next[:last]
-		for _, u := range users {
+	if len(e.users[i]) == 0 {
+		return []int{}
+	}
+	all, seen := slices.Clone(e.users[i]), make([]bool, len(e.nodes))
+	for _, u := range all {
+		seen[u] = true
+	}
+	for next := 0; next < len(all); next++ {
+		for _, u := range e.users[all[next]] {
 			if !seen[u] {
 				seen[u] = true
-				all, next = append(all, u), append(next, u)
+				all = append(all, u)
 			}
 		}
 	}

@@ -22,8 +22,8 @@ const Nights = 8
 // EstateOf are the dice by which the estate of a seed is drawn: the same for so many in a row.
 func EstateOf(seed uint64) Dice { return rand.New(rand.NewPCG(seed/Nights, 1)).IntN }
 
-// lastOf is in how many guests one is the last, and lastOfFew in an estate of few, as one in three is: most faults need no more, and a
-// night with few takes a third of the time.
+// lastOf is in how many guests one is the last, and lastOfFew in an estate of few, as two of three are: most faults need no more, and a
+// night with few takes half of the time.
 const (
 	lastOf    = 30
 	lastOfFew = 3
@@ -73,7 +73,7 @@ func DrawNight(estate, night Dice, faults int) string {
 // text writes what was drawn.
 func (w *drawing) text(policy []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "version: 1\nscenario: drawn\nfor: 18h\npoll: %s\npoll_quiet: 20s\nestimate_trials: 20\n", w.poll)
+	fmt.Fprintf(&b, "version: 1\nscenario: drawn\nfor: 18h\npoll: %s\npoll_quiet: 30s\nestimate_trials: 20\n", w.poll)
 	if w.watched {
 		b.WriteString("watched: true\n")
 	}

@@ -91,9 +91,9 @@ func (w *drawing) force(n int) string {
 // guests draws VMs, declared ones and selectors. Each begins with the chance that it is the last, so that leaving out a
 // part of the dice leaves out guests.
 func (w *drawing) guests(hosts []string) {
-	last := lastOf
+	last := lastOfFew
 	if w.one(3) {
-		last = lastOfFew
+		last = lastOf
 	}
 	for n := 0; n == 0 || n < 50 && w.d(last) > 0; n++ {
 		needs := []string{w.pick(hosts)}

@@ -68,6 +68,10 @@ near: ## play SEEDS (100000) outages close to those that once broke a rule; kill
 peer: ## compare today's engine with the one before it, over NIGHTS (20000) random nights (a quarter of an hour)
 	@go run ./test/peer -nights $(NIGHTS) -faults $(FAULTS)
 
+.PHONY: explore
+explore: ## walk every history of two small estates, with larger budgets than the tests (ten minutes, 16 GB)
+	go test ./internal/engine -run 'TestExplore$$' -v -count=1 -timeout 3h -args -explore.depth 1
+
 .PHONY: accept
 accept: setup ## measure what the engine must show: a line a figure, wanted and got (more than an hour)
 	@go run ./test/accept

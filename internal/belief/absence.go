@@ -65,6 +65,12 @@ func (e *Estate) DeafAfter(k int) time.Duration {
 // output is on. One that gives out before its time falls silent too.
 func (s *Supply) IsCountedOn() bool { return s.State.SilentFor <= DeafAfter && !s.State.OutputOff }
 
+// IsOver reports whether nobody has heard a supply since before its battery gave out, as far as that can be reckoned.
+func (s *Supply) IsOver() bool {
+	most := s.State.Outlook.Most()
+	return s.State.SilentFor > DeafAfter && most.Known && most.Value <= 0
+}
+
 // noCycle is how long nobody may have heard a battery which lasts for so many seconds, at least, for it not to have given out.
 func noCycle(lasts float64) time.Duration {
 	return min(longSilence, shortBeside(lasts))

@@ -48,6 +48,17 @@ func (e *Estate) Goes(i int) bool {
 	return e.IsLeaving(i) || e.IsStopping(i)
 }
 
+// IsPassable reports whether the stop of a node was given up, and it is not on its way down all the same, as what refuses may be: what needs it to be off may
+// go without that, when nothing but the time for its own stop is left.
+func (e *Estate) IsPassable(i int) bool {
+	return e.Entry(i).GivenUp.Has(plan.Stop) && !e.IsLeaving(i) && !e.GoesSoon(i)
+}
+
+// GoesSoon reports whether a node was seen on its way down, and may still get there in the time of its stop.
+func (e *Estate) GoesSoon(i int) bool {
+	return e.IsStopping(i) && e.Now.Before(e.Beliefs[i].Since.Add(e.Graph.Node(i).Time(plan.Stop).Within))
+}
+
 // IsStopping reports whether a node is on its way down. What said so and fell silent is, for as long as its stop may take.
 func (e *Estate) IsStopping(i int) bool {
 	b := &e.Beliefs[i]

@@ -26,7 +26,7 @@ var (
 	exploreFaults  = flag.Int("explore.faults", 0, "explore with up to so many faults of systems, of each kind one at most")
 	exploreDrains  = flag.Int("explore.drains", 0, "explore with batteries that fall up to so many times (4: to the end)")
 	exploreSlow    = flag.Int("explore.slow", 0, "explore with up to so many changes of state that take longer")
-	exploreWhole   = flag.Bool("explore.whole", false, "explore with larger budgets, for ten minutes and not for a quarter of one")
+	exploreDepth   = flag.Int("explore.depth", 0, "explore with the usual budgets, 1: larger ones (ten minutes), 2: with the largest")
 )
 
 // choices are the answers to what a step leaves open, taken in order; where they end, the first answer of each question
@@ -408,7 +408,7 @@ func explore(t *testing.T, l *lab) {
 // The walk is depth first, with copies of the engine on the way only: a million states cost no more memory than their
 // hashes. Where a rule is broken, choices are left out for as long as it still is, and the story of what is left is told.
 //
-// The budgets of a usual run are small. -explore.whole walks further; -explore.twin, -explore.vms,
+// The budgets of a usual run are small. -explore.depth walks further (`make explore`: 1); -explore.twin, -explore.vms,
 // -explore.flips, -explore.crashes, -explore.faults, -explore.drains and -explore.slow walk one estate with budgets of one's own.
 func TestExplore(t *testing.T) {
 	given := budgets{*exploreFlips, *exploreCrashes, *exploreFaults, *exploreDrains, *exploreSlow}
@@ -421,29 +421,32 @@ func TestExplore(t *testing.T) {
 		return
 	}
 	for _, run := range []struct {
-		name   string
-		made   func(*testing.T, budgets) *lab
-		limit  budgets
-		deeper budgets // with -explore.whole
-		only   []faultKind
+		name  string
+		made  func(*testing.T, budgets) *lab
+		only  []faultKind
+		limit [3]budgets // by depth
 	}{
-		{name: "mains and crashes", made: one, limit: budgets{flips: 3, crashes: 1, slow: 1}, deeper: budgets{flips: 3, crashes: 2, slow: 2}},
-		{name: "two crashes", made: one, limit: budgets{flips: 2, crashes: 2}, deeper: budgets{flips: 2, crashes: 2, slow: atWill}},
-		{name: "systems that fail", made: one, limit: budgets{flips: 2, faults: 1, slow: 1}, deeper: budgets{flips: 2, faults: 1, slow: atWill}},
-		{name: "systems that fail twice", made: one, limit: budgets{flips: 1, faults: 2}, deeper: budgets{flips: 2, faults: 2}},
-		{name: "a VM that hangs, and a crash", made: one, limit: budgets{flips: 2, crashes: 1, faults: 1}, deeper: budgets{flips: 2, crashes: 2, faults: 1, slow: 1}, only: []faultKind{hangs}},
-		{name: "a battery that fails", made: one, limit: budgets{flips: 1, crashes: 1, drains: 4}, deeper: budgets{flips: 1, crashes: 1, drains: 4, slow: atWill}},
-		{name: "two supplies, and a crash", made: newTwin, limit: budgets{flips: 2, crashes: 1}, deeper: budgets{flips: 3, crashes: 1, slow: 1}},
-		{name: "two supplies, and two crashes", made: newTwin, limit: budgets{flips: 2, crashes: 2}, deeper: budgets{flips: 2, crashes: 2, slow: 1}},
-		{name: "two supplies, and systems that fail", made: newTwin, limit: budgets{flips: 2, faults: 1}, deeper: budgets{flips: 2, faults: 1, slow: 1}},
-		{name: "two supplies, systems that fail, and a crash", made: newTwin, limit: budgets{flips: 1, crashes: 1, faults: 1}, deeper: budgets{flips: 2, crashes: 1, faults: 1}},
-		{name: "two supplies whose batteries fail", made: newTwin, limit: budgets{flips: 1, drains: 5}, deeper: budgets{flips: 1, crashes: 1, drains: 5}},
+		{name: "mains and crashes", made: one, limit: [3]budgets{{flips: 2, crashes: 1, slow: 1}, {flips: 3, crashes: 1, slow: 1}, {flips: 3, crashes: 2, slow: 2}}},
+		{name: "two crashes", made: one, limit: [3]budgets{{flips: 2, crashes: 2}, {flips: 2, crashes: 2}, {flips: 2, crashes: 2, slow: atWill}}},
+		{name: "systems that fail", made: one, limit: [3]budgets{{flips: 2, faults: 1}, {flips: 2, faults: 1, slow: 1}, {flips: 2, faults: 1, slow: atWill}}},
+		{name: "systems that fail twice", made: one, limit: [3]budgets{{}, {flips: 1, faults: 2}, {flips: 2, faults: 2}}},
+		{
+			name: "a VM that hangs, and a crash", made: one, only: []faultKind{hangs},
+			limit: [3]budgets{{flips: 2, crashes: 1, faults: 1}, {flips: 2, crashes: 1, faults: 1}, {flips: 2, crashes: 2, faults: 1, slow: 1}},
+		},
+		{name: "a battery that fails", made: one, limit: [3]budgets{{flips: 1, crashes: 1, drains: 4}, {flips: 1, crashes: 1, drains: 4}, {flips: 1, crashes: 1, drains: 4, slow: atWill}}},
+		{name: "two supplies, and a crash", made: newTwin, limit: [3]budgets{{flips: 2, crashes: 1}, {flips: 2, crashes: 1}, {flips: 3, crashes: 1, slow: 1}}},
+		{name: "two supplies, and two crashes", made: newTwin, limit: [3]budgets{{flips: 1, crashes: 2}, {flips: 2, crashes: 2}, {flips: 2, crashes: 2, slow: 1}}},
+		{name: "two supplies, and systems that fail", made: newTwin, limit: [3]budgets{{flips: 1, faults: 1}, {flips: 2, faults: 1}, {flips: 2, faults: 1, slow: 1}}},
+		{name: "two supplies, systems that fail, and a crash", made: newTwin, limit: [3]budgets{{}, {flips: 1, crashes: 1, faults: 1}, {flips: 2, crashes: 1, faults: 1}}},
+		{name: "two supplies whose batteries fail", made: newTwin, limit: [3]budgets{{flips: 1, drains: 3}, {flips: 1, drains: 5}, {flips: 1, crashes: 1, drains: 5}}},
 	} {
+		limit := run.limit[*exploreDepth]
+		if limit == (budgets{}) {
+			continue // it is walked further on
+		}
 		t.Run(run.name, func(t *testing.T) {
-			l := run.made(t, run.limit)
-			if *exploreWhole {
-				l = run.made(t, run.deeper)
-			}
+			l := run.made(t, limit)
 			l.only = run.only
 			explore(t, l)
 		})

@@ -82,7 +82,7 @@ func (e *Engine) pressureOf(k int) want.Pressure {
 // mayPress reports whether the shutdown for a supply that fails has begun, and nothing holds it.
 func (e *Engine) mayPress(k int) bool {
 	s := &e.Supplies[k]
-	if most := s.State.Outlook.Most(); s.State.SilentFor > belief.DeafAfter && most.Known && most.Value <= 0 { // it is over: what is on has its power, or does not hear us
+	if s.IsOver() { // what is on has its power, or does not hear us
 		return false
 	}
 	return !e.Ledger.Outage.Orders.Hold && e.Supplies[k].State.Failing() && !e.IsBeingCut(k) && e.Standing(k).Stages[len(e.Ledger.Stages)-1]

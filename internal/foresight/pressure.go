@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"ebbtide/internal/belief"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/want"
@@ -108,10 +107,24 @@ func (e *Foresight) pressureAt(i int) want.Pressure {
 			most = max(most, e.Press[d])
 		}
 	}
-	if isNew := e.Now.Sub(e.ResumedAt) < belief.DeafAfter; isNew && most < want.GoesDark { // another feed may only not have been heard yet
-		return min(most, want.ReserveReached)
+	if most == want.GoesDark || most < want.LastCall {
+		return most
 	}
-	return most
+	if e.isEnding(i) {
+		return want.LastCall
+	}
+	return want.ReserveReached
+}
+
+// isEnding reports whether a node is about to lose its power, by each of the supplies that it draws it from: what only hangs on a switch whose supply gives out
+// stays on, and so does what another feeds that is not heard for a moment.
+func (e *Foresight) isEnding(i int) bool {
+	sources := e.Graph.Sources(i)
+	lives := func(f int) bool {
+		k := e.Ledger.SupplyOf[f]
+		return k >= 0 && !e.Times[k].Gone && e.Times[k].Battery < want.LastCall && !e.Supplies[k].IsOver()
+	}
+	return len(sources) > 0 && !slices.ContainsFunc(sources, lives)
 }
 
 // feedPressure is the pressure of the last of a node's feeds to give out. One that fails and is silent, or off, is not counted on,

@@ -81,9 +81,13 @@ func guestsAreOff(e *belief.Estate, c *Command) string {
 	}), "runs on it")
 }
 
-// passesOver reports whether a command is given for want of time although the stop of what uses its node was given up (docs/adr/0025).
+// passesOver reports whether a command is given for want of time although the stop of what uses its node was given up (docs/adr/0025). Storage is asked to stop
+// then, and never powered off.
 func (c *Command) passesOver(e *belief.Estate, user int) bool {
-	return c.Cause.IsHaste() && c.Reason != "" && e.Entry(user).GivenUp.Has(plan.Stop)
+	if kind := e.Graph.Node(c.Node).Kind; c.Rung != plan.Stop && kind != plan.VM && kind != plan.Host {
+		return false
+	}
+	return c.Cause.IsHaste() && c.Reason != "" && e.IsPassable(user)
 }
 
 // loadIsOff: a supply's output is never cut before everything that only it feeds is proven off, or its battery is about to

@@ -223,25 +223,30 @@ func (r *Referee) byDeadline(c *command) bool {
 	return c.node.intent.reasoned && r.nearsItsEnd(c.at, c.Node, r.policy.Reserve+nearDeath)
 }
 
-// passesOver reports whether a node is told to go for want of time, on record, although the stop of what uses it was given up: the battery of what it
-// hangs on is near its end.
+// passesOver reports whether a node is told to go for want of time, on record, although the stop of what uses it was given up: each supply that it draws its
+// power from is near its end. Storage is asked, and not powered off.
 func (r *Referee) passesOver(c *command, user int) bool {
 	if c.decl.Switches || !c.node.intent.reasoned || !c.node.intent.pressed || !r.nodes[user].failed.Has(plan.Stop) && !r.forgetful {
 		return false
 	}
-	near := func(f int) bool { return r.nearsItsEnd(c.at, f, r.policy.Reserve+nearDeath) }
-	return slices.ContainsFunc(r.feedsBelow(c.Node), near)
+	if c.Verb != plan.Stop && c.decl.Kind != plan.VM && c.decl.Kind != plan.Host {
+		return false
+	}
+	if r.goesSoon(c.at, user) {
+		return false
+	}
+	lasts := func(f int) bool {
+		return r.place[f] >= 0 && r.supplyAt(f).output && !r.nearsItsEnd(c.at, f, r.policy.Reserve+nearDeath)
+	}
+	sources := r.estate.Sources(c.Node)
+	return len(sources) > 0 && !slices.ContainsFunc(sources, lasts)
 }
 
-// feedsBelow finds the supplies that a node hangs on, or what it needs.
-func (r *Referee) feedsBelow(i int) []int {
-	feeds := slices.Clone(r.estate.Feeds(i))
-	for _, d := range r.estate.Needs(i) {
-		if r.place[d] < 0 {
-			feeds = append(feeds, r.feedsBelow(d)...)
-		}
-	}
-	return slices.DeleteFunc(feeds, func(f int) bool { return r.place[f] < 0 })
+// goesSoon reports whether a node says that it is on its way down, and has not been for longer than its stop may take.
+func (r *Referee) goesSoon(at time.Time, i int) bool {
+	n := &r.nodes[i]
+	heard := n.said == plan.Stopping && n.vain.IsZero() && !n.lied && !n.cameAt.Before(n.saidAt) && n.cameAt.After(r.resumed)
+	return n.now.State == plan.Stopping && heard && at.Sub(n.changed) < r.estate.Node(i).Time(plan.Stop).Within
 }
 
 // nearsItsEnd reports whether the battery of a supply may give out within so long, as far as its UPS says.

@@ -26,7 +26,7 @@ const defaultOffAfter = 30 * time.Second
 func nodeOf(s *schema.Types, t *schema.AnyNodeType, d *NodeDecl) plan.Node {
 	n := plan.Node{
 		ID: d.ID, Type: t.Name, Kind: t.Kind, Risk: t.Risk, Healthy: len(d.Healthy) > 0 || t.Healthy != nil && t.Healthy(d.Spec),
-		Attempts: 1 + DefaultRetries, Switches: t.Switches, Watts: d.Watts, Rack: d.Rack, Notes: d.Notes, Labels: d.Labels,
+		Attempts: 1 + DefaultRetries, Watts: d.Watts, Rack: d.Rack, Notes: d.Notes, Labels: d.Labels,
 	}
 	types := []*schema.AnyNodeType{t}
 	if member, ok := s.Node(t.Member); t.Selects && ok {
@@ -37,6 +37,7 @@ func nodeOf(s *schema.Types, t *schema.AnyNodeType, d *NodeDecl) plan.Node {
 	if d.Risk != nil {
 		n.Risk = *d.Risk
 	}
+	n.Switches = t.Switches || t.MaySwitch && n.Risk != plan.Storage && len(d.FedBy) > 0
 	if d.Up.Retries != nil {
 		n.Attempts = 1 + *d.Up.Retries
 	}

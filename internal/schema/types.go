@@ -71,6 +71,8 @@ type Traits struct {
 	OnlyPower bool
 	// Switches: its stop takes the power of what uses it.
 	Switches bool
+	// MaySwitch: it may, if it has feeds of its own and the runbook does not say that its risk is storage.
+	MaySwitch bool
 }
 
 // NodeType is a node type of the language, as the family that serves it declares it. Its own keys are the fields of S, as in a

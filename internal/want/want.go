@@ -200,8 +200,7 @@ func (e *Wants) tolerates(s *Step, worst Stand) bool {
 // would lose its power while on, and those with it (docs/adr/0025). What switches power off would do no better, and Ebbtide's own machine goes after all else.
 func (e *Wants) IsLastCall(i int) bool {
 	n := e.Graph.Node(i)
-	isNear := e.Press[i] == LastCall || e.Press[i] == CutNow
-	return isNear && (n.Kind == plan.VM || n.Kind == plan.Host || n.Kind == plan.Other && !n.Switches)
+	return e.Press[i] == LastCall && (n.Kind == plan.VM || n.Kind == plan.Host || n.Kind == plan.Other && !n.Switches)
 }
 
 // WaitsFor says what a step waits for: nothing, if its turn has come.

@@ -88,7 +88,7 @@ func (e *Works) passStart(i int) {
 // fallsSoon reports whether the host that a node runs on was seen to go, and may still in the time of its stop: the node goes with it.
 func (e *Works) fallsSoon(i int) bool {
 	host := e.HostOf(i)
-	return host >= 0 && e.IsStopping(host) && e.Now.Before(e.Beliefs[host].Since.Add(e.Graph.Node(host).Time(plan.Stop).Within))
+	return host >= 0 && e.GoesSoon(host)
 }
 
 // passStop goes on with a stop or a cut if all that uses the node is proven off, or may be taken along.
@@ -132,7 +132,7 @@ func (e *Works) passesOver(i int, on []string, guestsOnly bool) bool {
 	case len(on) == 0, kind == plan.VM && guestsOnly:
 	case kind == plan.Host && guestsOnly:
 		e.takeAlong(i, on)
-	case e.IsLastCall(i) && !slices.ContainsFunc(e.UsersOf(i), e.isWaitedFor):
+	case e.IsLastCall(i) && (w.rung == plan.Stop || kind != plan.Other) && !slices.ContainsFunc(e.UsersOf(i), e.isWaitedFor):
 		h := e.hasteOf(i)
 		w.force = force{h.cause, h.reason + ledger.PassedOver + strings.Join(on, ", ")}
 	default:
@@ -141,9 +141,12 @@ func (e *Works) passesOver(i int, on []string, guestsOnly bool) bool {
 	return true
 }
 
-// isWaitedFor reports whether what uses a node is not off, and not given up either.
+// isWaitedFor reports whether what uses a node, or uses what does, is not off, and not given up for good either: what refused may be on its way all the same.
 func (e *Works) isWaitedFor(u int) bool {
-	return !e.IsOff(u) && !e.HasNoPower(u) && !e.Entry(u).GivenUp.Has(plan.Stop)
+	if e.IsOff(u) || e.HasNoPower(u) {
+		return false
+	}
+	return !e.IsPassable(u) || slices.ContainsFunc(e.UsersOf(u), e.isWaitedFor)
 }
 
 // doubts ends a try of a step for want of proof that all that uses its node is off. A stop that was told, and refused, or was about to be, tries again in

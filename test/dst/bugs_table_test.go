@@ -438,16 +438,32 @@ var bugs = []bug{
 		{engineItself, "case e.WasOff(i), e.WentWithHost(i):", "case e.WasOff(i):"},
 	}},
 	{name: "rule 1: what was given up is passed over with all the time in the world", by: "./test/dst TestRegressions", edits: []edit{
-		{wantWant, "\tisNear := e.Press[i] == LastCall || e.Press[i] == CutNow\n", "\tisNear := true\n"},
+		{wantWant, "\treturn e.Press[i] == LastCall && (n.Kind", "\treturn (n.Kind"},
 	}},
 	{name: "rule 1: what was not given up is passed over too", edits: []edit{
-		{workPass, "!e.HasNoPower(u) && !e.Entry(u).GivenUp.Has(plan.Stop)\n}", "!e.HasNoPower(u) && e.Graph.Node(u).Kind == plan.Supply\n}"},
-		{permitPermit, "c.Reason != \"\" && e.Entry(user).GivenUp.Has(plan.Stop)", "c.Reason != \"\""},
+		{workPass, "\treturn !e.IsPassable(u) || ", "\treturn "},
+		{permitPermit, "c.Reason != \"\" && e.IsPassable(user)", "c.Reason != \"\""},
 	}},
 	{name: "want: storage waits for what was given up to the end", by: "./internal/engine TestStories", edits: []edit{
 		{wantWant, "worst == Unproven || e.IsLastCall(s.Node)", "worst == Unproven"},
 	}},
 	{name: "rule 1: the last call switches an outlet of a PDU off under what is on", by: "./test/dst TestRegressions", edits: []edit{
 		{wantWant, "n.Kind == plan.Other && !n.Switches", "n.Kind == plan.Other"},
+	}},
+	{name: "rule 1: the last call is made for a battery that feeds no more than the switch", by: "./test/dst TestRegressions", edits: []edit{
+		{foresightPressure, "\tif e.isEnding(i) {\n", "\tif i >= 0 {\n"},
+	}},
+	{name: "rule 1: a UPS that misses a few polls does not count for the last call", by: "./test/dst TestRegressions", edits: []edit{
+		{foresightPressure, "return len(sources) > 0 && !slices.ContainsFunc(sources, lives)", "return len(sources) > 0 && (lives == nil || e.feedPressure(i) >= want.LastCall)"},
+	}},
+	{name: "rule 1: what refused is passed over while it shuts down", by: "./test/dst TestRegressions", edits: []edit{
+		{beliefQuestions, " && !e.IsLeaving(i) && !e.GoesSoon(i)\n", "\n"},
+	}},
+	{name: "rule 1: storage is powered off in the last call", by: "./test/dst TestRegressions", edits: []edit{
+		{workPass, "e.IsLastCall(i) && (w.rung == plan.Stop || kind != plan.Other)", "e.IsLastCall(i)"},
+		{permitPermit, "c.Rung != plan.Stop && kind != plan.VM && kind != plan.Host", "c.Rung == plan.Cut && kind == plan.VM"},
+	}},
+	{name: "rule 1: the last call switches a plug off that a program drives", by: "./internal/families TestWhatMaySwitchPower", edits: []edit{
+		{"internal/runbook/traits.go", "t.Switches || t.MaySwitch && n.Risk != plan.Storage && len(d.FedBy) > 0", "t.Switches"},
 	}},
 }

@@ -26,6 +26,8 @@ func Family() adapter.Family {
 				Kind:     plan.Other,
 				Anything: true,
 				Times:    script.Times(),
+
+				MaySwitch: true,
 			},
 			Verbs: (*script.Spec).Verbs,
 			Check: check,

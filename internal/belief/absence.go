@@ -71,6 +71,19 @@ func (s *Supply) IsOver() bool {
 	return s.State.SilentFor > DeafAfter && most.Known && most.Value <= 0
 }
 
+// MayBeOver reports whether nobody has heard a supply for so long that its battery may have given out: by what is reckoned, by what was known of it before Ebbtide
+// was away, or, where nothing was, after a while.
+func (e *Estate) MayBeOver(s *Supply) bool {
+	switch lasts := s.absence.lasts; {
+	case s.State.SilentFor <= DeafAfter:
+		return false
+	case s.State.Outlook.Most().Known || lasts == 0:
+		return s.IsOver() || s.MayBeEmpty() && !s.State.Outlook.Most().Known
+	default:
+		return e.Now.Sub(s.absence.heard).Seconds() > lasts
+	}
+}
+
 // noCycle is how long nobody may have heard a battery which lasts for so many seconds, at least, for it not to have given out.
 func noCycle(lasts float64) time.Duration {
 	return min(longSilence, shortBeside(lasts))

@@ -49,9 +49,12 @@ func (e *Estate) Goes(i int) bool {
 }
 
 // IsPassable reports whether the stop of a node was given up, and it is not on its way down all the same, as what refuses may be: what needs it to be off may
-// go without that, when nothing but the time for its own stop is left.
+// go without that, when nothing but the time for its own stop is left. What shows as on after twice the time that its stop takes otherwise stays on.
 func (e *Estate) IsPassable(i int) bool {
-	return e.Entry(i).GivenUp.Has(plan.Stop) && !e.IsLeaving(i) && !e.GoesSoon(i)
+	b, times := &e.Beliefs[i], e.Graph.Node(i).Time(plan.Stop)
+	stays := later(b.Falling, b.Obeying.Add(min(0, 2*times.Nominal-times.Within)))
+	leaves := e.isUnderWay(i, plan.Stop) || e.Now.Before(stays) || b.AskedAt.Before(stays) && Probed(e.Graph.Node(i))
+	return e.Entry(i).GivenUp.Has(plan.Stop) && !leaves && !e.GoesSoon(i)
 }
 
 // GoesSoon reports whether a node was seen on its way down, and may still get there in the time of its stop.

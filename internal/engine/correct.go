@@ -40,7 +40,7 @@ func (e *Engine) correct(i int) {
 		return
 	}
 	for k := range corrections {
-		if c := &corrections[k]; c.is(e, i) {
+		if c := corrections[k]; c.is(e, i) {
 			c.then(e, i)
 			return
 		}

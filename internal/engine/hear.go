@@ -46,7 +46,7 @@ func (e *Engine) hear(k int) {
 	}
 	e.hearOff(s, e.Standing(k))
 	for at := range hearings {
-		if h := &hearings[at]; h.is(e, k) {
+		if h := hearings[at]; h.is(e, k) {
 			isTold()
 			h.then(e, k)
 			return

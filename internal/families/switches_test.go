@@ -9,7 +9,7 @@ import (
 	"ebbtide/internal/runbook"
 )
 
-// What a program drives may be a plug, unless it is said to be storage, or has no feeds: then it is a service.
+// What a program drives may be a plug, unless it is said to be storage.
 func TestWhatMaySwitchPower(t *testing.T) {
 	rb, problems := runbook.Load("switches.yaml", []byte(`version: 1
 runbook: switches
@@ -31,5 +31,5 @@ policy:
 		n := compiled.Estate.Node(i)
 		switches[n.ID] = n.Switches
 	}
-	require.Equal(t, map[string]bool{"ups": false, "plug": true, "nas": false, "box": false}, switches)
+	require.Equal(t, map[string]bool{"ups": false, "plug": true, "nas": false, "box": true}, switches)
 }

@@ -119,10 +119,10 @@ func (e *Foresight) pressureAt(i int) want.Pressure {
 // isEnding reports whether a node is about to lose its power, by each of the supplies that it draws it from: what only hangs on a switch whose supply gives out
 // stays on, and so does what another feeds that is not heard for a moment.
 func (e *Foresight) isEnding(i int) bool {
-	sources := e.Graph.Sources(i)
+	sources := e.Graph.AllSources(i)
 	lives := func(f int) bool {
 		k := e.Ledger.SupplyOf[f]
-		return k >= 0 && !e.Times[k].Gone && e.Times[k].Battery < want.LastCall && !e.Supplies[k].IsOver()
+		return k >= 0 && !e.Times[k].Gone && e.Times[k].Load < want.LastCall && !e.MayBeOver(&e.Supplies[k])
 	}
 	return len(sources) > 0 && !slices.ContainsFunc(sources, lives)
 }

@@ -12,6 +12,20 @@ func (e *Estate) Sources(i int) []int {
 	return nil
 }
 
+// AllSources lists the supplies that a node may draw its power from: as Sources, but that something without feeds that runs on no host may draw it through
+// any of what it depends on.
+func (e *Estate) AllSources(i int) []int {
+	carrier := e.Carrier(i)
+	if carrier < 0 || e.nodes[carrier].Kind == Host {
+		return e.Sources(i)
+	}
+	var all []int
+	for _, d := range e.deps[i] {
+		all = append(all, e.AllSources(d)...)
+	}
+	return all
+}
+
 // Carrier gives what a node without feeds of its own has its power from: the host that it runs on, or else the first node that it
 // depends on and that has some; -1: nothing.
 func (e *Estate) Carrier(i int) int {

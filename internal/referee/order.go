@@ -238,7 +238,7 @@ func (r *Referee) passesOver(c *command, user int) bool {
 	lasts := func(f int) bool {
 		return r.place[f] >= 0 && r.supplyAt(f).output && !r.nearsItsEnd(c.at, f, r.policy.Reserve+nearDeath)
 	}
-	sources := r.estate.Sources(c.Node)
+	sources := r.estate.AllSources(c.Node)
 	return len(sources) > 0 && !slices.ContainsFunc(sources, lasts)
 }
 

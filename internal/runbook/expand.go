@@ -227,6 +227,7 @@ func (c *compiler) house(n *plan.Node, i int) {
 	if machine := c.machineOf(i); machine != "" && (guest || host == "") {
 		host, n.Bound = machine, true
 	}
+	n.Switches = n.Switches && host == ""
 	if n.Host = host; guest && host != "" && n.Risk != plan.Storage && !c.needed(i) {
 		n.Kind = plan.VM
 	}

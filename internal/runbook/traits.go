@@ -37,7 +37,7 @@ func nodeOf(s *schema.Types, t *schema.AnyNodeType, d *NodeDecl) plan.Node {
 	if d.Risk != nil {
 		n.Risk = *d.Risk
 	}
-	n.Switches = t.Switches || t.MaySwitch && n.Risk != plan.Storage && len(d.FedBy) > 0
+	n.Switches = t.Switches || t.MaySwitch && n.Risk != plan.Storage
 	if d.Up.Retries != nil {
 		n.Attempts = 1 + *d.Up.Retries
 	}

@@ -71,7 +71,7 @@ type Traits struct {
 	OnlyPower bool
 	// Switches: its stop takes the power of what uses it.
 	Switches bool
-	// MaySwitch: it may, if it has feeds of its own and the runbook does not say that its risk is storage.
+	// MaySwitch: it may, unless the runbook says that its risk is storage, or it runs on a host.
 	MaySwitch bool
 }
 

@@ -457,13 +457,16 @@ var bugs = []bug{
 		{foresightPressure, "return len(sources) > 0 && !slices.ContainsFunc(sources, lives)", "return len(sources) > 0 && (lives == nil || e.feedPressure(i) >= want.LastCall)"},
 	}},
 	{name: "rule 1: what refused is passed over while it shuts down", by: "./test/dst TestRegressions", edits: []edit{
-		{beliefQuestions, " && !e.IsLeaving(i) && !e.GoesSoon(i)\n", "\n"},
+		{beliefQuestions, " && !leaves && !e.GoesSoon(i)\n", " && (!leaves || true)\n"},
 	}},
 	{name: "rule 1: storage is powered off in the last call", by: "./test/dst TestRegressions", edits: []edit{
 		{workPass, "e.IsLastCall(i) && (w.rung == plan.Stop || kind != plan.Other)", "e.IsLastCall(i)"},
 		{permitPermit, "c.Rung != plan.Stop && kind != plan.VM && kind != plan.Host", "c.Rung == plan.Cut && kind == plan.VM"},
 	}},
 	{name: "rule 1: the last call switches a plug off that a program drives", by: "./internal/families TestWhatMaySwitchPower", edits: []edit{
-		{"internal/runbook/traits.go", "t.Switches || t.MaySwitch && n.Risk != plan.Storage && len(d.FedBy) > 0", "t.Switches"},
+		{"internal/runbook/traits.go", "t.Switches || t.MaySwitch && n.Risk != plan.Storage", "t.Switches"},
+	}},
+	{name: "rule 1: storage has its power from the first that it depends on", by: "./test/dst TestRegressions", edits: []edit{
+		{foresightPressure, "e.Graph.AllSources(i)", "e.Graph.Sources(i)"},
 	}},
 }

@@ -125,7 +125,7 @@ func runIn(dir, pkg, test string, args ...string) (string, error) {
 
 func campaign(seeds, faults int) func() (string, bool, error) {
 	return func() (string, bool, error) {
-		out, err := run("./test/dst", "^TestCampaign$", "-dst.random", "-dst.check", "10", "-dst.shrink", "0", "-dst.broken", "0",
+		out, err := run("./test/dst", "^TestCampaign$", "-dst.random", "-dst.check", "50", "-dst.shrink", "0", "-dst.broken", "0",
 			"-dst.seeds", fmt.Sprint(seeds), "-dst.faults", fmt.Sprint(faults))
 		if err != nil {
 			return "", false, err

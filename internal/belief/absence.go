@@ -71,16 +71,19 @@ func (s *Supply) IsOver() bool {
 	return s.State.SilentFor > DeafAfter && most.Known && most.Value <= 0
 }
 
-// MayBeOver reports whether nobody has heard a supply for so long that its battery may have given out: by what is reckoned, by what was known of it before Ebbtide
-// was away, or, where nothing was, after a while.
-func (e *Estate) MayBeOver(s *Supply) bool {
-	switch lasts := s.absence.lasts; {
-	case s.State.SilentFor <= DeafAfter:
+// MayBeOver reports whether nobody has heard a supply that fails, on record, for so long that its battery may have given out: by what is reckoned, by what was
+// known of it before Ebbtide was away, or, where nothing was, after a while. One that was on line when it was heard last has its mains.
+func (e *Estate) MayBeOver(k int) bool {
+	s := &e.Supplies[k]
+	switch most, lasts := s.State.Outlook.Most(), s.absence.lasts; {
+	case !e.Standing(k).IsOut() || s.State.SilentFor <= DeafAfter:
 		return false
-	case s.State.Outlook.Most().Known || lasts == 0:
-		return s.IsOver() || s.MayBeEmpty() && !s.State.Outlook.Most().Known
-	default:
+	case most.Known:
+		return most.Value <= 0
+	case lasts > 0:
 		return e.Now.Sub(s.absence.heard).Seconds() > lasts
+	default:
+		return s.MayBeEmpty()
 	}
 }
 

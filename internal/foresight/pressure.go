@@ -122,7 +122,7 @@ func (e *Foresight) isEnding(i int) bool {
 	sources := e.Graph.AllSources(i)
 	lives := func(f int) bool {
 		k := e.Ledger.SupplyOf[f]
-		return k >= 0 && !e.Times[k].Gone && e.Times[k].Load < want.LastCall && !e.MayBeOver(&e.Supplies[k])
+		return k >= 0 && !e.Times[k].Gone && e.Times[k].Load < want.LastCall && !e.MayBeOver(k)
 	}
 	return len(sources) > 0 && !slices.ContainsFunc(sources, lives)
 }

@@ -236,7 +236,12 @@ func (r *Referee) passesOver(c *command, user int) bool {
 		return false
 	}
 	lasts := func(f int) bool {
-		return r.place[f] >= 0 && r.supplyAt(f).output && !r.nearsItsEnd(c.at, f, r.policy.Reserve+nearDeath)
+		if r.place[f] < 0 {
+			return false
+		}
+		s := r.supplyAt(f)
+		hasMains := s.heardOut.IsZero() && !s.due && !r.forgetful // as far as was heard
+		return s.output && (hasMains || !r.nearsItsEnd(c.at, f, r.policy.Reserve+nearDeath))
 	}
 	sources := r.estate.AllSources(c.Node)
 	return len(sources) > 0 && !slices.ContainsFunc(sources, lasts)

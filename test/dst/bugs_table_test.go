@@ -469,4 +469,7 @@ var bugs = []bug{
 	{name: "rule 1: storage has its power from the first that it depends on", by: "./test/dst TestRegressions", edits: []edit{
 		{foresightPressure, "e.Graph.AllSources(i)", "e.Graph.Sources(i)"},
 	}},
+	{name: "rule 1: a UPS that is not heard, and had its mains, is no source in the last call", by: "./test/dst TestRegressions", edits: []edit{
+		{"internal/belief/absence.go", "case !e.Standing(k).IsOut() || s.State.SilentFor", "case s.State.SilentFor"},
+	}},
 }

@@ -38,7 +38,7 @@ var (
 	broken = flag.Int("dst.broken", 1, "how many seeds may break a rule (docs/adr/0016)")
 	check  = flag.Int("dst.check", 0, "hold the engine against its own records, and against itself, in one seed of so many")
 	until  = flag.Duration("dst.until", 0, "with dst.seed: end the run here")
-	few    = flag.Bool("dst.few", false, "draw few guests: a night takes a third of the time, and most faults need no more")
+	few    = flag.Bool("dst.few", false, "draw few guests: a night takes half of the time, and most faults need no more")
 	near   = flag.Bool("dst.near", false, "play worlds that differ a little from those of the regressions, dst.faults times")
 	shrink = flag.Int("dst.shrink", 2000, "how many tries a failing seed's scenario is given to become smaller")
 	keep   = flag.String("dst.keep", os.TempDir(), "where the scenarios of failing seeds are written")

@@ -94,9 +94,14 @@ func (e *Estate) HasReturned(i int) bool {
 	return d == Returned || d == Coming && e.wasPowered(i)
 }
 
-// wasPowered reports whether the power of a node came back, or may have, and nothing since shows what became of it.
+// wasPowered reports whether the power of a node came back, or may have: as far as was heard, and nothing since shows what became of it, or
+// unheard.
 func (e *Estate) wasPowered(i int) bool {
-	return e.Ledger.Outage != nil && e.Entry(i).Lit == ledger.PoweredAgain
+	if e.Ledger.Outage == nil {
+		return false
+	}
+	by := e.feedOf(i)
+	return e.Entry(i).Lit == ledger.PoweredAgain || by == maybeCycled || by == fedUnheard
 }
 
 // isUnheardSince reports whether nothing of what feeds a node was heard in this life.

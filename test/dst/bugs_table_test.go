@@ -355,6 +355,9 @@ var bugs = []bug{
 	{name: "guard: what can't answer keeps the last round waiting", by: "./test/dst TestRegressions", edits: []edit{
 		{workGuard, "return !e.CannotAnswer(user) && (", "return ("},
 	}},
+	{name: "belief: one look at what came back behind a silent UPS leaves its silence a proof", by: "./test/dst TestRegressions", edits: []edit{
+		{beliefSilence, "by == maybeCycled || by == fedUnheard", "by > unfed"},
+	}},
 	{name: "belief: what refuses a connection after a silence is on as before that", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefBelieve, "if wasMute && b.Seen.State == plan.On {", "if false {"},
 	}},

@@ -211,12 +211,12 @@ func TestPrintMarksChanges(t *testing.T) {
 	require.Contains(t, md, "- Power down, Stage: shed lab: Begins when on battery for 1m or slack below 1m.")
 	require.NotContains(t, md, "**▌changed** Begins when on battery for 10s", "the trigger of another stage")
 	require.Regexp(t, `> <a id="hold-gate"></a>\*\*▌changed\*\* \*\*Hold point: the gate`, md)
-	require.Regexp(t, `\d\. \*\*▌changed\*\* Otherwise go to “Power up”`, md, "one item of a list")
+	require.Regexp(t, `\d\. \*\*▌changed\*\* Go to “Power up”`, md, "one item of a list")
 	html := runCLI(t, exitDone, "print", file, "-o", "-", "--as", "html", "--changes", old)
 	require.Contains(t, html, `<p class="changed"><span class="changed-mark">changed</span> Begins when on battery for 1m`+"\u00a0"+
 		`30s or slack below 1m.</p>`)
 	require.Regexp(t, `<aside id="hold-gate" class="changed">`, html)
-	require.Regexp(t, `<li class="changed"><span class="changed-mark">changed</span> Otherwise go`, html)
+	require.Regexp(t, `<li class="changed"><span class="changed-mark">changed</span> Go to`, html)
 	pdf := paper.Text(t, []byte(runCLI(t, exitDone, "print", file, "-o", "-", "--as", "pdf", "--changes", old)))
 	require.Contains(t, bare(pdf), bare("Power down, Stage: shed lab: Begins when on battery for 1m 30s or slack below 1m."))
 

@@ -59,12 +59,15 @@ func (s *ZFSSpec) typed() typed {
 	t := typed{
 		do:    map[plan.Verb][]string{plan.Flush: {"zpool sync " + s.Pool}},
 		look:  "tail -n 4 " + s.txgs(),
-		clean: "After zpool sync the last line has state O, and the ones above it C with 0 in the column ndirty",
+		plain: true,
+		clean: "It is empty when, after zpool sync, the last line has state O, and the ones above it C with 0 in the column ndirty",
 	}
 	if len(s.Datasets) > 0 {
 		list := strings.Join(s.Datasets, " ")
+		t.isSet = "It is protected when each dataset says always"
+		t.set = "zfs get -H -o name,value,source sync " + list
 		t.do[plan.Protect] = []string{"zfs set sync=always " + list}
-		t.do[plan.Unprotect] = []string{"zfs inherit sync " + list + " # or zfs set sync= to what it was before"}
+		t.do[plan.Unprotect] = []string{"zfs inherit sync " + list + " # for each that was \"local\" or \"received\": zfs set sync=VALUE DATASET"}
 	}
 	if s.Export {
 		t.do[plan.Stop] = []string{"zpool export " + s.Pool}

@@ -23,15 +23,18 @@ func (b *book) whatIf() {
 			oneWay = append(oneWay, i)
 		}
 	}
-	back := doc.T("Nothing here needs a power cycle to come back: turn around at once, wherever you are.")
+	turn := doc.T("Go to “Power up” from where you are: nothing here needs a power cycle to come back. The gate holds here too: wait until %s.",
+		b.compiled.Policy.Restore)
+	finish := doc.T("")
 	if len(oneWay) > 0 {
-		back = doc.T("Is one of these already off: %s? They start again only when their power goes and returns. Then there is no turning "+
+		finish = doc.T("Is one of these already off: %s? They start again only when their power goes and returns. Then there is no turning "+
 			"back: finish “Power down” with the cut, and let the output return.", strings.Join(b.namesOf(oneWay), ", "))
+		turn = doc.T("If none is, go to “Power up” from where you are. The gate holds here too: wait until %s.", b.compiled.Policy.Restore)
 	}
 	list(
 		doc.T("Start nothing new. Let whatever is shutting down finish: what is half off is neither on nor off."),
-		back,
-		doc.T("Otherwise go to “Power up” from where you are: the gate holds here too. Wait until %s.", b.compiled.Policy.Restore),
+		finish,
+		turn,
 		doc.T("Mains may fail again within minutes. If they do before the gate is open, continue “Power down” where you stopped."),
 	)
 	b.section("A UPS can't be reached")

@@ -273,7 +273,7 @@ func TestAnObservedOutageSaysSo(t *testing.T) {
 		{ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "vm", Verb: &stop}}, ""},
 		{
 			ledger.Record{Kind: ledger.HeldBack, Step: ledger.Step{Node: "vm", Verb: &stop}, Reason: "app is on"},
-			"(observing) vm: stop would be waiting: app is on",
+			"(observing) vm: stop would be put off: app is on",
 		},
 		{
 			ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "vm", Verb: &force}, Reason: "not proven within 1m"},

@@ -17,7 +17,8 @@ import (
 func pinned(text string) (ssh.PublicKey, error) {
 	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text))
 	if err != nil {
-		return nil, fmt.Errorf("host_key %q is not a public key: write its type and its text, as in a .pub file: ssh-ed25519 AAAA…", text)
+		return nil, fmt.Errorf("host_key %q is not a whole public key: write its type and its text as in a .pub file, with no host name before "+
+			"them and nothing left out; \"ssh-keyscan -t ed25519 HOST\" prints them after the name", text)
 	}
 	return key, nil
 }

@@ -62,6 +62,9 @@ func (s *simulation) showPoll(k int) {
 	if heard {
 		s.feel(c)
 	}
+	if heard && c.mains && !c.tests && c.untold.Sub(s.now) > testExcuse { // its test is over, also where nobody could tell it to end that
+		c.untold = s.now.Add(testExcuse)
+	}
 	untold := !c.mains && !c.Test.Volts && !s.now.After(c.untold) || !heard && (c.tests || c.over)
 	s.referee.Polled(s.now, referee.Poll{
 		Supply: c.node, Mains: c.mains, On: c.mains && c.output && (!c.tests || !c.over) && !c.harmed, Unfit: c.mains && s.isUnfit(c), Honest: c.honest(),

@@ -149,7 +149,7 @@ func TestCheckFindsMistakes(t *testing.T) {
 	for want, change := range map[string]func(*ConnSpec){
 		"exactly one of key and password":         func(c *ConnSpec) { c.Password = ref },
 		"exactly one of host_key and known_hosts": func(c *ConnSpec) { c.HostKey = "" },
-		"is not a whole public key":                     func(c *ConnSpec) { c.HostKey = "SHA256:abc" },
+		"is not a whole public key":               func(c *ConnSpec) { c.HostKey = "SHA256:abc" },
 	} {
 		bad := good
 		change(&bad)

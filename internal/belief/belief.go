@@ -33,7 +33,7 @@ type newest struct {
 	AskedAt    time.Time  // when that was asked; zero: not yet in this epoch
 	before     time.Time  // and the one before it
 	answeredAt time.Time  // when that answer came
-	blank      time.Time  // when the first of the looks was asked whose answers said nothing; zero: they say something
+	blank      time.Time  // when the first of the looks in a row was asked that had no answer, or one that said nothing; zero: the newest says something
 	Asked      bool       // it has been asked in this epoch
 	Unasked    bool       // the newest look did not get as far as the node
 }

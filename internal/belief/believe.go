@@ -22,8 +22,11 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 	}
 	b.before = b.AskedAt
 	b.Answer, b.AskedAt, b.answeredAt, b.Asked = seen.State, asked, e.Now, true
-	if seen.State != plan.Unknown {
+	switch isBlank := seen.State == plan.Unknown || seen.State == plan.Unreachable; {
+	case !isBlank:
 		b.blank = time.Time{}
+	case b.blank.IsZero():
+		b.blank = asked
 	}
 	switch seen.State {
 	case plan.Unknown:
@@ -52,9 +55,6 @@ func (e *Estate) takeNothing(i int, seen plan.Observation, question ledger.Op, a
 	b := &e.Beliefs[i]
 	if e.Graph.Node(i).Kind == plan.Passive {
 		b.Seen, b.SeenAt, b.Look = seen, asked, question
-	}
-	if b.blank.IsZero() {
-		b.blank = asked
 	}
 	if wasMute && b.Seen.State == plan.On { // what it said before it fell silent is no word on now
 		b.Looks = 0

@@ -2,6 +2,7 @@ package belief
 
 import (
 	"slices"
+	"time"
 
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -31,8 +32,14 @@ func (e *Estate) IsOn(i int) bool {
 // IsUp reports whether a node answers that it is on, healthy or not, and is not on its way down, nor was when it said so.
 func (e *Estate) IsUp(i int) bool {
 	b := &e.Beliefs[i]
-	blank := !b.blank.IsZero() && b.AskedAt.Sub(b.blank) > ProofStands // by what was asked, not by the clock
-	return !e.IsLeaving(i) && !b.SeenAt.Before(later(b.Falling, b.Obeying)) && b.Seen.State == plan.On && b.Looks >= ProofLooks && b.Answer != plan.Unreachable && !blank
+	return !e.IsLeaving(i) && !b.SeenAt.Before(later(b.Falling, b.Obeying)) && b.Seen.State == plan.On && b.Looks >= ProofLooks && b.Answer != plan.Unreachable && !e.IsMuteForLong(i)
+}
+
+// IsMuteForLong reports whether no look at a node has had an answer that says anything for so long that it is not for the look's sake: by what was asked, and
+// not by the clock.
+func (e *Estate) IsMuteForLong(i int) bool {
+	b := &e.Beliefs[i]
+	return !b.blank.IsZero() && b.AskedAt.Sub(b.blank) > ProofStands
 }
 
 // IsLeaving reports whether a node was told to stop and that has not settled: that it shows as on may be of before. It has settled once it
@@ -51,10 +58,20 @@ func (e *Estate) Goes(i int) bool {
 // IsPassable reports whether the stop of a node was given up, and it is not on its way down all the same, as what refuses may be: what needs it to be off may
 // go without that, when nothing but the time for its own stop is left. What shows as on after twice the time that its stop takes otherwise stays on.
 func (e *Estate) IsPassable(i int) bool {
-	b, times := &e.Beliefs[i], e.Graph.Node(i).Time(plan.Stop)
-	stays := later(b.Falling, b.Obeying.Add(min(0, 2*times.Nominal-times.Within)))
+	b, stays := &e.Beliefs[i], e.staysFrom(i)
 	leaves := e.isUnderWay(i, plan.Stop) || e.Now.Before(stays) || b.AskedAt.Before(stays) && Probed(e.Graph.Node(i))
 	return e.Entry(i).GivenUp.Has(plan.Stop) && !leaves && !e.GoesSoon(i)
+}
+
+// staysFrom is from when what shows as on after a stop that it took stays so, and what does not answer is not known to go by that.
+func (e *Estate) staysFrom(i int) time.Time {
+	b, times := &e.Beliefs[i], e.Graph.Node(i).Time(plan.Stop)
+	return later(b.Falling, b.Obeying.Add(min(0, 2*times.Nominal-times.Within)))
+}
+
+// IsLeavingStill reports whether a node may be on its way down by a stop that it took, or was seen to be.
+func (e *Estate) IsLeavingStill(i int) bool {
+	return e.Now.Before(e.Beliefs[i].Falling) || e.AcceptedStop(i) && e.Now.Before(e.staysFrom(i)) || e.GoesSoon(i)
 }
 
 // GoesSoon reports whether a node was seen on its way down, and may still get there in the time of its stop.

@@ -22,6 +22,7 @@ type Foresight struct {
 	Times    []Time   // per supply
 	Pressed  bool     // the time of any node is short
 	raced    power.Race
+	last     [][]last // per supply
 }
 
 // Time is how short the time is that a supply's battery leaves, as its last reading has it.
@@ -35,7 +36,11 @@ type Time struct {
 
 // New knows of no time yet. Of the questions asked before, the newest is serial: an answer to it, or to an older one, is of another estate.
 func New(wants want.Wants, serial int) Foresight {
-	return Foresight{Wants: wants, Estimate: Estimate{Serial: serial}, Times: make([]Time, len(wants.Supplies))}
+	e := Foresight{Wants: wants, Estimate: Estimate{Serial: serial}, Times: make([]Time, len(wants.Supplies))}
+	for k := range e.Supplies {
+		e.last = append(e.last, lastOf(e.Graph, e.Supplies[k].Node))
+	}
+	return e
 }
 
 // Answered takes an estimate, if it answers a newer question than the one that is known, and reports whether it does. Where answers take

@@ -25,15 +25,60 @@ func (e *Foresight) Shortness(k int) want.Pressure {
 	left, _ := s.State.Outlook.At(pressing)
 	reserve := e.Policy.Reserve.Seconds()
 	isEnd := left.Known && s.State.Likely.Value <= max(leastForCut.Seconds(), reserve/4)
-	isNear := !s.Anew && (s.IsDying() || s.State.Outlook.Most().Value <= reserve+doubted.Seconds())
-	switch p := e.pressedBy(left); {
-	case isEnd && isNear:
-		return want.CutNow
-	case p == want.ReserveReached && isNear:
-		return want.LastCall
-	default:
-		return p
+	isNear := func(within float64) bool {
+		return !s.Anew && (s.IsDying() || s.State.Outlook.Most().Value <= within+doubted.Seconds())
 	}
+	last := max(reserve, e.lastTakes(k).Seconds())
+	switch {
+	case isEnd && isNear(reserve):
+		return want.CutNow
+	case left.Known && left.Value <= last && isNear(last):
+		return want.LastCall
+	}
+	return e.pressedBy(left)
+}
+
+// lastTakes is how long it takes, as it usually does, to flush and stop what is on of the storage that hangs on a supply, the one after the other, and to cut
+// its output.
+func (e *Foresight) lastTakes(k int) time.Duration {
+	var longest time.Duration
+	for _, l := range e.last[k] {
+		if l.takes > longest && e.GoesDown(l.node) && !e.IsOff(l.node) && !e.HasNoPower(l.node) {
+			longest = l.takes
+		}
+	}
+	return longest + leastForCut
+}
+
+// last is storage, or the like, and how long it takes to flush and stop it and what it stands on, as far as that hangs on the same supply.
+type last struct {
+	node  int
+	takes time.Duration
+}
+
+// lastOf lists what is stopped last of what hangs on a supply.
+func lastOf(graph *plan.Estate, supply int) []last {
+	var list []last
+	takes := make([]time.Duration, graph.Len())
+	for _, i := range graph.Dependents(supply) {
+		for _, d := range graph.Needs(i) {
+			takes[i] = max(takes[i], takes[d])
+		}
+		n := graph.Node(i)
+		var own time.Duration
+		switch {
+		case n.Kind != plan.Other || n.Switches:
+			continue
+		case n.Can.Has(plan.Flush):
+			own = n.Time(plan.Flush).Nominal
+		}
+		if n.Can.Has(plan.Stop) {
+			own += n.Time(plan.Stop).Nominal
+		}
+		takes[i] += own
+		list = append(list, last{i, takes[i]})
+	}
+	return list
 }
 
 // pressedBy is what is done for want of time where so many seconds are left, but for a cut.

@@ -241,10 +241,33 @@ func (r *Referee) passesOver(c *command, user int) bool {
 		}
 		s := r.supplyAt(f)
 		hasMains := s.heardOut.IsZero() && !s.due && !r.forgetful // as far as was heard
-		return s.output && (hasMains || !r.nearsItsEnd(c.at, f, r.policy.Reserve+nearDeath))
+		return s.output && (hasMains || !r.nearsItsEnd(c.at, f, max(r.policy.Reserve, r.lastTakes(f))+nearDeath))
 	}
 	sources := r.estate.AllSources(c.Node)
 	return len(sources) > 0 && !slices.ContainsFunc(sources, lasts)
+}
+
+// lastTakes is how long it usually takes to flush and stop the storage that hangs on a supply, each after what stands on it, and to cut the output.
+func (r *Referee) lastTakes(supply int) (longest time.Duration) {
+	const cut = 30 * time.Second
+	takes := make([]time.Duration, r.estate.Len())
+	for _, i := range r.estate.Dependents(supply) {
+		for _, d := range r.estate.Needs(i) {
+			takes[i] = max(takes[i], takes[d])
+		}
+		n := r.estate.Node(i)
+		if n.Kind != plan.Other || n.Switches {
+			continue
+		}
+		if n.Can.Has(plan.Stop) {
+			takes[i] += n.Time(plan.Stop).Nominal
+		}
+		if n.Can.Has(plan.Flush) {
+			takes[i] += n.Time(plan.Flush).Nominal
+		}
+		longest = max(longest, takes[i])
+	}
+	return longest + cut
 }
 
 // goesSoon reports whether a node says that it is on its way down, and has not been for longer than its stop may take.

@@ -269,6 +269,38 @@ func (e *Works) mustHurry(i int) bool {
 	return short && decl.Can.Has(plan.Force) && e.GoesDown(i) && !e.LowerRiskWaits(i, e.graceful)
 }
 
+// isBeyondReach reports whether nothing that is sent to a node to stop it would reach it: it has not answered for a while, or says that it is off and may be on its
+// way up, and is not going by a stop that it took.
+func (e *Works) isBeyondReach(i int) bool {
+	decl, b := e.Graph.Node(i), &e.Beliefs[i]
+	stop := e.Course.Find(i, plan.Stop, plan.Down)
+	if stop < 0 || decl.Kind == plan.Outlet || !belief.Probed(decl) || !e.GoesDown(i) || !e.IsDue(&e.Course.Steps[stop]) {
+		return false
+	}
+	isOver := e.Entry(i).GivenUp.Has(plan.Stop) || e.IsOff(i) || e.HasNoPower(i)
+	isMute := e.IsMuteForLong(i)
+	if host := e.HostOf(i); decl.Kind == plan.VM && host >= 0 { // else its host may be told, or whoever manages that
+		isMute = isMute && (e.IsMute(host) || e.IsOff(host))
+	}
+	return !isOver && e.Looked(i) && (isMute || b.Answer == plan.Off && e.Rises(i)) && !e.IsLeavingStill(i)
+}
+
+// passBy ends what is under way on a node that is beyond reach in the last call: its stop is given up, since all that it needs would wait for it otherwise,
+// until the battery is empty.
+func (e *Works) passBy(i int) {
+	n := &e.nodes[i]
+	switch w := n.work; {
+	case w != nil && w.phase == commanding:
+		return
+	case w != nil && w.verb != plan.Stop:
+		e.HoldBack(i, "nothing reaches it, and the battery is nearly empty")
+		return
+	case w == nil:
+		e.take(e.Course.Find(i, plan.Stop, plan.Down)).placed = false
+	}
+	e.GiveUp(i, ledger.Pressed, "nothing reaches it, and the battery is nearly empty")
+}
+
 // isAskedToStop reports whether a node is being stopped without force, beyond collecting evidence.
 func (w *work) isAskedToStop() bool {
 	return w.verb == plan.Stop && w.rung == plan.Stop && w.phase != verifying && w.phase != asking
@@ -283,6 +315,8 @@ func (e *Works) Hurry() {
 	var late []int
 	for i := range e.nodes {
 		switch w := e.nodes[i].work; {
+		case e.Press[i] == want.LastCall && e.isBeyondReach(i):
+			e.passBy(i)
 		case w == nil || e.Press[i] == want.NoPressure:
 		case w.phase == asking && e.Press[i] >= want.ReserveReached && e.wanted(i):
 			e.GiveUp(i, ledger.Pressed, "not confirmed, and only the reserve is left: skipped")

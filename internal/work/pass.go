@@ -224,7 +224,8 @@ func (e *Works) cutWithWhatIsOn(i int) {
 	for _, u := range e.unproven(i) {
 		on = append(on, u.Node)
 	}
-	if len(on) > 0 || e.Worst(w.step) != want.Proven {
+	isOld := func(u int) bool { return !e.ProvenOffTo(u, w.guard.proof) && !e.HasNoPower(u) } // it is not asked again
+	if len(on) > 0 || slices.ContainsFunc(e.UsersOf(i), isOld) || e.Worst(w.step) != want.Proven {
 		w.force = e.hasteOf(i)
 		if len(on) > 0 {
 			w.force.reason += ledger.PassedOver + strings.Join(on, ", ")
@@ -233,11 +234,11 @@ func (e *Works) cutWithWhatIsOn(i int) {
 	e.command(i)
 }
 
-// unproven lists what is not proven off of what a supply feeds that is about to be cut.
+// unproven lists what is not proven off of what a supply feeds that is about to be cut. What was proven off counts, however long ago it was asked.
 func (e *Works) unproven(supply int) []ledger.NodeState {
 	var nodes []ledger.NodeState
 	for _, u := range e.UsersOf(supply) {
-		if !e.ProvenOffTo(u, e.nodes[supply].work.guard.proof) && !e.HasNoPower(u) {
+		if !e.WasProvenOff(u) && !e.ProvenOffTo(u, e.nodes[supply].work.guard.proof) && !e.HasNoPower(u) {
 			nodes = append(nodes, ledger.NodeState{Node: e.ID(u), State: e.Beliefs[u].Answer})
 		}
 	}

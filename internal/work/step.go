@@ -14,12 +14,9 @@ import (
 
 // begin takes up a step whose turn has come. What can't be undone is verified first.
 func (e *Works) begin(id int) {
-	s := &e.Course.Steps[id]
+	s, w := &e.Course.Steps[id], e.take(id)
 	i := s.Node
-	n, decl := &e.nodes[i], e.Graph.Node(i)
-	w := &work{step: id, verb: s.Verb, rung: s.Verb, placed: true}
-	n.work, e.Under[i] = w, id
-	e.Working++
+	decl := e.Graph.Node(i)
 	if decl.Kind == plan.Person {
 		w.phase, w.deadline = asking, e.Now.Add(decl.Time(s.Verb).Within)
 		e.Record(ledger.Record{Kind: ledger.Asked, Step: ledger.Step{Node: s.Name, Verb: &w.verb}})
@@ -28,6 +25,15 @@ func (e *Works) begin(id int) {
 		return
 	}
 	e.verify(i)
+}
+
+// take makes a step the one that is under way on its node.
+func (e *Works) take(id int) *work {
+	s := &e.Course.Steps[id]
+	w := &work{step: id, verb: s.Verb, rung: s.Verb, placed: true}
+	e.nodes[s.Node].work, e.Under[s.Node] = w, id
+	e.Working++
+	return w
 }
 
 // askByHand tells people of a person's step. Of one that is only observed nobody may think that it is to be done.

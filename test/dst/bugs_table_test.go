@@ -2,6 +2,7 @@ package dst_test
 
 const (
 	beliefSilence     = "internal/belief/silence.go"
+	beliefSnapshot    = "internal/belief/snapshot.go"
 	workProof         = "internal/work/proof.go"
 	workCycle         = "internal/work/cycle.go"
 	workTogether      = "internal/work/together.go"
@@ -354,6 +355,24 @@ var bugs = []bug{
 	}},
 	{name: "guard: what can't answer keeps the last round waiting", by: "./test/dst TestRegressions", edits: []edit{
 		{workGuard, "return !e.CannotAnswer(user) && (", "return ("},
+	}},
+	{name: "ladder: what nothing reaches is waited for to the end of the battery", by: "./test/dst TestNotLost", edits: []edit{
+		{workLadder, "case e.Press[i] == want.LastCall && e.isBeyondReach(i):", "case false:"},
+	}},
+	{name: "ladder: what is off by its BMC, and may boot, is waited for to the end", by: "./test/dst TestNotLost", edits: []edit{
+		{workLadder, "b.Answer == plan.Off && e.Rises(i)", "b == nil"},
+	}},
+	{name: "ladder: a guest that does not answer is given up though its host may be told", by: "./test/dst TestRegressions", edits: []edit{
+		{workLadder, "isMute = isMute && (e.IsMute(host) || e.IsOff(host))", "isMute = e.IsMute(i)"},
+	}},
+	{name: "pressure: the last call leaves storage the reserve alone", by: "./test/dst TestNotLost", edits: []edit{
+		{foresightPressure, "last := max(reserve, e.lastTakes(k).Seconds())", "last := reserve"},
+	}},
+	{name: "pressure: storage on another supply is counted with that of this one", by: "./internal/foresight TestLastTakes", edits: []edit{
+		{foresightPressure, "for _, i := range graph.Dependents(supply) {", "for i := range graph.Len() {"},
+	}},
+	{name: "snapshot: the first look that shows a node off before the failure is nothing", by: "./test/dst TestRegressions", edits: []edit{
+		{beliefSnapshot, " && !IsDown(b.Doubt)", ""},
 	}},
 	{name: "belief: one look at what came back behind a silent UPS leaves its silence a proof", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefSilence, "by == maybeCycled || by == fedUnheard", "by > unfed"},

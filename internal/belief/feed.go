@@ -69,6 +69,12 @@ func (e *Estate) IsUnfed(i int) bool {
 // MayHaveCycled reports whether the power of a node may have gone and come back unseen.
 func (e *Estate) MayHaveCycled(i int) bool { return e.feedOf(i) == maybeCycled }
 
+// FeedIsUnheard reports whether nothing that feeds a node is heard: its power may have gone, and come back, unheard.
+func (e *Estate) FeedIsUnheard(i int) bool {
+	by := e.feedOf(i)
+	return by == maybeCycled || by == fedUnheard
+}
+
 // HasNoPower reports whether a node is off for want of power: it does not answer, and the outputs of all that feeds it are off, as they
 // say themselves now. A VM, and with it what runs in it, may be on any host that is not off, if it is not bound to its own.
 func (e *Estate) HasNoPower(i int) bool {
@@ -116,8 +122,7 @@ func (e *Estate) MayHaveRisen(i int) bool {
 	}
 	switch answer {
 	case plan.Unreachable, plan.Unknown:
-		by := e.feedOf(i)
-		return e.Now.Before(b.UpUntil()) || by == maybeCycled || by == fedUnheard
+		return e.Now.Before(b.UpUntil()) || e.FeedIsUnheard(i)
 	case plan.Stopping:
 		return e.MayHaveCycled(i)
 	default:

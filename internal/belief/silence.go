@@ -97,11 +97,7 @@ func (e *Estate) HasReturned(i int) bool {
 // wasPowered reports whether the power of a node came back, or may have: as far as was heard, and nothing since shows what became of it, or
 // unheard.
 func (e *Estate) wasPowered(i int) bool {
-	if e.Ledger.Outage == nil {
-		return false
-	}
-	by := e.feedOf(i)
-	return e.Entry(i).Lit == ledger.PoweredAgain || by == maybeCycled || by == fedUnheard
+	return e.Ledger.Outage != nil && (e.Entry(i).Lit == ledger.PoweredAgain || e.FeedIsUnheard(i))
 }
 
 // isUnheardSince reports whether nothing of what feeds a node was heard in this life.

@@ -63,7 +63,7 @@ func (e *Engine) noteSeen(i int) {
 		return
 	}
 	seenOn := o.Nodes[i].Snap.SeenOn
-	silent := b.Answer != b.Seen.State && min(e.Now.Sub(b.OnAt), e.Now.Sub(e.ResumedAt)) >= belief.TrustLast
+	silent := b.Answer != b.Seen.State && min(e.Now.Sub(b.OnAt), e.Now.Sub(e.ResumedAt)) >= belief.TrustLast && !e.FeedIsUnheard(i) // which may have failed too
 	switch {
 	case !seenOn && e.IsUp(i):
 		e.saw(i, plan.On, "")

@@ -288,7 +288,7 @@ func (e *Engine) judgeGate(k int) {
 		return
 	}
 	if !s.Gate && e.GateOf(k) == belief.GateShut {
-		s.Gate = e.Policy.Restore.Holds(e.Facts(s))
+		s.Gate = e.Policy.Restore.Holds(e.Facts(s)) && !e.MayMeet(k)
 		e.tellShut(k)
 	}
 }

@@ -61,9 +61,7 @@ func (s *simulation) showPoll(k int) {
 	heard := !c.silent && !c.dead && (!s.stopped || s.replayed)
 	if heard {
 		s.feel(c)
-	}
-	if heard && c.mains && !c.tests && c.untold.Sub(s.now) > testExcuse { // its test is over, also where nobody could tell it to end that
-		c.untold = s.now.Add(testExcuse)
+		s.hearTest(c)
 	}
 	untold := !c.mains && !c.Test.Volts && !s.now.After(c.untold) || !heard && (c.tests || c.over)
 	s.referee.Polled(s.now, referee.Poll{
@@ -71,4 +69,11 @@ func (s *simulation) showPoll(k int) {
 		Heard: heard && !untold, Untold: untold && !s.stopped,
 		Charge: c.gauge(), Left: c.left(), // of the charge nobody knows better
 	})
+}
+
+// hearTest takes that a supply which is heard on line is not in its test any more, also where nobody could tell it to end that.
+func (s *simulation) hearTest(c *simSupply) {
+	if c.mains && !c.tests && c.untold.Sub(s.now) > testExcuse {
+		c.untold = s.now.Add(testExcuse)
+	}
 }

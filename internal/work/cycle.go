@@ -66,7 +66,7 @@ func (e *Works) putsOff(i int) bool {
 		e.backOff(i, slowestRetry)
 	case e.mayBeDeaf(i):
 		e.backOff(i, slowestRetry)
-	case e.earlyFor(i) >= 0:
+	case e.earlyFor(i) >= 0, e.meetsLater(i):
 		e.backOff(i, belief.FirstRetry)
 	default:
 		return false

@@ -106,24 +106,58 @@ func (e *Works) commitWith(k int) {
 
 // askLoads asks after all that is fed by what feeds a node, itself among it, as long as that may tell.
 func (e *Works) askLoads(i int) {
-	var loads []int
+	if !e.mayTellYet(i) {
+		return
+	}
+	for _, f := range e.Graph.Sources(i) {
+		for _, u := range e.Graph.Dependents(f) {
+			if belief.Probed(e.Graph.Node(u)) && e.IsOld(u, asksEvery) && !e.ShowsUp(u) {
+				e.Probe(u)
+			}
+		}
+	}
+}
+
+// mayTellYet reports whether anything that is fed by what feeds a node has moved, or could be on its way up, not long ago.
+func (e *Works) mayTellYet(i int) bool {
 	until := e.MovedAt
 	for _, f := range e.Graph.Sources(i) {
 		for _, u := range e.Graph.Dependents(f) {
 			if up := e.Beliefs[u].UpUntil(); up.After(until) {
 				until = up
 			}
-			loads = append(loads, u)
 		}
 	}
-	if !e.Now.Before(until.Add(asksFor)) {
-		return
+	return e.Now.Before(until.Add(asksFor))
+}
+
+// MayMeet reports whether a supply that is back may yet be cut after all, together with another that feeds something which is off and that only the return
+// of its power starts. Nothing is started on it meanwhile.
+func (e *Works) MayMeet(k int) bool {
+	if e.Ledger.Outage == nil || !e.isIdle(k) {
+		return false
 	}
-	for _, u := range loads {
-		if belief.Probed(e.Graph.Node(u)) && e.IsOld(u, asksEvery) && !e.ShowsUp(u) {
-			e.Probe(u)
-		}
+	supply := e.Supplies[k].Node
+	isUp := func(u int) bool { return e.ShowsUp(u) && isLoad(e.Graph.Node(u)) }
+	meets := func(u int) bool { return e.owesCycle(u, supply) && len(e.Graph.Sources(u)) > 1 && e.maySoonMeet(u) }
+	return !slices.ContainsFunc(e.Graph.Dependents(supply), isUp) && slices.ContainsFunc(e.Graph.Dependents(supply), meets)
+}
+
+// maySoonMeet reports whether all that feeds a node may be cut at once: as soon as one that was cut is back, or those that they feed are proven off.
+func (e *Works) maySoonMeet(u int) bool {
+	feeds := e.Graph.Sources(u)
+	if slices.ContainsFunc(feeds, e.comesOn) {
+		return !slices.ContainsFunc(feeds, func(f int) bool { return !e.comesOn(f) && !e.mayBeCut(f) })
 	}
+	return (e.IsLeavingStill(u) || e.mayTellYet(u)) && len(e.toJoin(u, func(l int) bool { return !e.ShowsUp(l) })) > 0
+}
+
+// comesOn reports whether an output that was cut may be on again in the time that this takes, or is on, and its mains are about to count as back.
+func (e *Works) comesOn(f int) bool {
+	s := &e.Supplies[e.Ledger.SupplyOf[f]]
+	st := e.Standing(e.Ledger.SupplyOf[f])
+	isBack := s.Lapse == belief.JustBack || st.IsOut() && s.State.Mains == power.MainsOnline // and not sure yet
+	return isBack || st.Cycle >= ledger.CutSent && !s.StaysOff && !s.CutDue.IsZero() && e.Now.Before(s.CutDue.Add(s.OnDelay+belief.DeafAfter))
 }
 
 // isSurelyOff reports whether a node is off, as far as it was asked after a moment ago.
@@ -192,14 +226,19 @@ func (e *Works) staysOff(k int) bool {
 	return isAway && !s.CutDue.IsZero() && e.Now.After(s.CutDue.Add(s.OnDelay+belief.DeafAfter))
 }
 
-// mayBeCutNow reports whether a supply that is to be cut, or is back, can be, comes on again by itself, and has missed no cut: all that it feeds is
-// down, as the caller asks. One on bypass has somebody at work on it, and one that is overloaded or asks for a new battery may not come back.
+// mayBeCutNow reports whether a supply may be cut, and all that it feeds is down, as the caller asks.
 func (e *Works) mayBeCutNow(supply int, isDown func(load int) bool) bool {
+	return e.mayBeCut(supply) && e.isClear(supply, isDown)
+}
+
+// mayBeCut reports whether a supply is to be cut, or is back, can be, comes on again by itself, and has missed no cut. One on bypass has somebody at work on it,
+// and one that is overloaded or asks for a new battery may not come back.
+func (e *Works) mayBeCut(supply int) bool {
 	k := e.Ledger.SupplyOf[supply]
 	s := &e.Supplies[k]
 	can := e.Graph.Node(supply).Can.Has(plan.Cut) && !s.StaysOff && e.Standing(k).Missed == 0 && !s.Mute
 	can = can && !s.State.Bypass && !s.State.Overload && !s.State.ReplaceBattery
-	return can && (e.Standing(k).Cycle == ledger.Committed || e.isIdle(k)) && e.isClear(supply, isDown)
+	return can && (e.Standing(k).Cycle == ledger.Committed || e.isIdle(k))
 }
 
 // comesTooLate reports whether a cut that was to come after all is in vain by now: each thing for which it was would keep its power by another output, which
@@ -210,18 +249,32 @@ func (e *Works) comesTooLate(supply int) bool {
 
 // IsKept reports whether the cut of a supply would start nothing: each thing that it may be for keeps its power by another output.
 func (e *Works) IsKept(supply int) bool {
-	k := e.Ledger.SupplyOf[supply]
-	off := e.Now.Add(e.Supplies[k].OffDelay)
-	keeps := func(f int) bool {
+	return !slices.ContainsFunc(e.Graph.Dependents(supply), func(u int) bool {
+		isFor := e.Graph.Node(u).ByPower && slices.Contains(e.Graph.Sources(u), supply) && e.MayStayOff(u)
+		return isFor && !e.keepsPower(u, supply)
+	})
+}
+
+// keepsPower reports whether a node would keep its power when a supply is cut now, by another output that is on, or is on again before this one is off.
+func (e *Works) keepsPower(u, supply int) bool {
+	off := e.Now.Add(e.Supplies[e.Ledger.SupplyOf[supply]].OffDelay)
+	return slices.ContainsFunc(e.Graph.Sources(u), func(f int) bool {
 		at := e.Ledger.SupplyOf[f]
 		other, cycle := &e.Supplies[at], e.Standing(at).Cycle
 		isToBe := !other.Mute && (cycle == ledger.Committed || cycle == ledger.CutSent)
 		meets := !other.CutDue.IsZero() && off.Before(other.CutDue.Add(other.OnDelay))
 		return f != supply && !isToBe && !meets && !e.staysOff(at)
+	})
+}
+
+// meetsLater reports whether a cut on good mains, made now, would leave something its power that owes a cycle, by another output, and can be made together with
+// a cut of that one, after all, when it is back.
+func (e *Works) meetsLater(supply int) bool {
+	if e.Supplies[e.Ledger.SupplyOf[supply]].State.Mains != power.MainsOnline || e.Press[supply] >= want.CutNow {
+		return false
 	}
-	return !slices.ContainsFunc(e.Graph.Dependents(supply), func(u int) bool {
-		isFor := e.Graph.Node(u).ByPower && slices.Contains(e.Graph.Sources(u), supply) && e.MayStayOff(u)
-		return isFor && !slices.ContainsFunc(e.Graph.Sources(u), keeps)
+	return slices.ContainsFunc(e.Graph.Dependents(supply), func(u int) bool {
+		return e.owesCycle(u, supply) && e.keepsPower(u, supply) && e.maySoonMeet(u)
 	})
 }
 

@@ -374,8 +374,26 @@ var bugs = []bug{
 	{name: "snapshot: the first look that shows a node off before the failure is nothing", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefSnapshot, " && !IsDown(b.Doubt)", ""},
 	}},
+	{name: "supply: the gate opens though two outputs may yet be cut at once", by: "./test/dst TestAllIsBack", edits: []edit{
+		{engineSupply, " && !e.MayMeet(k)", ""},
+	}},
+	{name: "together: a cut leaves on good mains though another output is about to come on", by: "./internal/engine TestWhatKeptItsPowerIsCutAfterAll", edits: []edit{
+		{workCycle, "case e.earlyFor(i) >= 0, e.meetsLater(i):", "case e.earlyFor(i) >= 0:"},
+	}},
+	{name: "together: what hangs on its way down keeps a gate shut for ever", by: "./test/dst TestRegressions", edits: []edit{
+		{workTogether, "e.IsLeavingStill(u) || e.mayTellYet(u)", "e.Goes(u) || e.mayTellYet(u)"},
+	}},
+	{name: "together: one that is on, and not sure to be back, is not waited for", by: "./test/dst TestAllIsBack", edits: []edit{
+		{workTogether, "s.Lapse == belief.JustBack || st.IsOut() && s.State.Mains == power.MainsOnline", "s.Lapse == belief.JustBack"},
+	}},
+	{name: "outage: what is silent behind an unheard UPS was not on before that failed", by: "./test/dst TestAllIsBack", edits: []edit{
+		{engineOutage, " && !e.FeedIsUnheard(i)", ""},
+	}},
+	{name: "cut: what was proven off a while ago is told as not proven off", by: "./internal/engine TestStories", edits: []edit{
+		{workPass, "!e.WasProvenOff(u) && ", ""},
+	}},
 	{name: "belief: one look at what came back behind a silent UPS leaves its silence a proof", by: "./test/dst TestRegressions", edits: []edit{
-		{beliefSilence, "by == maybeCycled || by == fedUnheard", "by > unfed"},
+		{beliefSilence, " || e.FeedIsUnheard(i)", ""},
 	}},
 	{name: "belief: what refuses a connection after a silence is on as before that", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefBelieve, "if wasMute && b.Seen.State == plan.On {", "if false {"},

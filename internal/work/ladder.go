@@ -269,6 +269,12 @@ func (e *Works) mustHurry(i int) bool {
 	return short && decl.Can.Has(plan.Force) && e.GoesDown(i) && !e.LowerRiskWaits(i, e.graceful)
 }
 
+// isInLastCall reports whether it is the last call for a node, or for what it needs while its own output is being cut.
+func (e *Works) isInLastCall(i int) bool {
+	isLast := func(d int) bool { return e.Press[d] == want.LastCall }
+	return isLast(i) || e.Press[i] == want.GoesDark && slices.ContainsFunc(e.Graph.Needs(i), isLast)
+}
+
 // isBeyondReach reports whether nothing that is sent to a node to stop it would reach it: it has not answered for a while, or says that it is off and may be on its
 // way up, and is not going by a stop that it took.
 func (e *Works) isBeyondReach(i int) bool {
@@ -315,7 +321,7 @@ func (e *Works) Hurry() {
 	var late []int
 	for i := range e.nodes {
 		switch w := e.nodes[i].work; {
-		case e.Press[i] == want.LastCall && e.isBeyondReach(i):
+		case e.isInLastCall(i) && e.isBeyondReach(i):
 			e.passBy(i)
 		case w == nil || e.Press[i] == want.NoPressure:
 		case w.phase == asking && e.Press[i] >= want.ReserveReached && e.wanted(i):

@@ -91,11 +91,22 @@ func (e *Works) command(i int) {
 		e.arm(i)
 		return
 	}
+	if e.hasWaited(i) {
+		e.verify(i)
+		return
+	}
 	if why := e.refusal(i); why != "" {
 		e.forbid(i, why)
 		return
 	}
 	e.send(i)
+}
+
+// hasWaited reports whether a stop has waited for its place, or for others, since its node was last looked at, which showed it on, while nobody hears what
+// feeds it: its power may have gone and come back, and it may start.
+func (e *Works) hasWaited(i int) bool {
+	w := e.nodes[i].work
+	return w.rung == plan.Stop && e.Beliefs[i].Answer == plan.On && e.FeedIsUnheard(i) && e.IsOld(i, belief.ProofStands)
 }
 
 // isUntimely says why a command is not given now, for its node's power or an operator's word; "": it is.

@@ -269,10 +269,11 @@ func (e *Works) mustHurry(i int) bool {
 	return short && decl.Can.Has(plan.Force) && e.GoesDown(i) && !e.LowerRiskWaits(i, e.graceful)
 }
 
-// isInLastCall reports whether it is the last call for a node, or for what it needs while its own output is being cut.
+// isInLastCall reports whether it is the last call for a node, or for anything that it stands on, whatever becomes of its own power.
 func (e *Works) isInLastCall(i int) bool {
-	isLast := func(d int) bool { return e.Press[d] == want.LastCall }
-	return isLast(i) || e.Press[i] == want.GoesDark && slices.ContainsFunc(e.Graph.Needs(i), isLast)
+	return e.Press[i] == want.LastCall || slices.ContainsFunc(e.Graph.Needs(i), func(d int) bool {
+		return e.Graph.Node(d).Kind != plan.Supply && e.isInLastCall(d)
+	})
 }
 
 // isBeyondReach reports whether nothing that is sent to a node to stop it would reach it: it has not answered for a while, or says that it is off and may be on its
@@ -321,7 +322,7 @@ func (e *Works) Hurry() {
 	var late []int
 	for i := range e.nodes {
 		switch w := e.nodes[i].work; {
-		case e.isInLastCall(i) && e.isBeyondReach(i):
+		case e.isBeyondReach(i) && e.isInLastCall(i):
 			e.passBy(i)
 		case w == nil || e.Press[i] == want.NoPressure:
 		case w.phase == asking && e.Press[i] >= want.ReserveReached && e.wanted(i):

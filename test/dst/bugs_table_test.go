@@ -357,13 +357,13 @@ var bugs = []bug{
 		{workGuard, "return !e.CannotAnswer(user) && (", "return ("},
 	}},
 	{name: "ladder: what nothing reaches is waited for to the end of the battery", by: "./test/dst TestNotLost", edits: []edit{
-		{workLadder, "case e.isInLastCall(i) && e.isBeyondReach(i):", "case false:"},
+		{workLadder, "case e.isBeyondReach(i) && e.isInLastCall(i):", "case false:"},
 	}},
 	{name: "step: a stop that has waited leaves on a look of before", by: "./test/dst TestRegressions", edits: []edit{
 		{workStep, "if e.hasWaited(i) {", "if e.hasWaited(i) && i < 0 {"},
 	}},
 	{name: "ladder: what hangs on an output that was cut has no last call", by: "./test/dst TestNotLost", edits: []edit{
-		{workLadder, "return isLast(i) || e.Press[i] == want.GoesDark && slices.ContainsFunc(e.Graph.Needs(i), isLast)", "return isLast(i)"},
+		{workLadder, "e.Graph.Node(d).Kind != plan.Supply && e.isInLastCall(d)", "d < 0"},
 	}},
 	{name: "ladder: what is off by its BMC, and may boot, is waited for to the end", by: "./test/dst TestNotLost", edits: []edit{
 		{workLadder, "b.Answer == plan.Off && e.Rises(i)", "b == nil"},

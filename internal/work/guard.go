@@ -250,3 +250,10 @@ func (e *Works) guardTimedOut(i int) {
 	w.guard = was
 	e.pass(i)
 }
+
+// hasWaited reports whether the stop of a machine has waited for its place, or for others, since that was last looked at and showed as on, while nobody hears
+// what feeds it: its power may have gone and come back, and it may start. It is asked again.
+func (e *Works) hasWaited(i int) bool {
+	isMachine := e.Graph.Node(i).Kind != plan.VM && belief.Probed(e.Graph.Node(i))
+	return isMachine && e.nodes[i].work.rung == plan.Stop && e.Beliefs[i].Answer == plan.On && e.FeedIsUnheard(i) && e.IsOld(i, belief.ProofStands)
+}

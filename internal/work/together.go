@@ -156,7 +156,7 @@ func (e *Works) maySoonMeet(u int) bool {
 func (e *Works) comesOn(f int) bool {
 	s := &e.Supplies[e.Ledger.SupplyOf[f]]
 	st := e.Standing(e.Ledger.SupplyOf[f])
-	isBack := s.Lapse == belief.JustBack || st.IsOut() && s.State.Mains == power.MainsOnline // and not sure yet
+	isBack := st.IsOut() && s.State.Mains == power.MainsOnline && s.State.OnlineFor < belief.DeafAfter && !s.Unfit // and not sure yet
 	return isBack || st.Cycle >= ledger.CutSent && !s.StaysOff && !s.CutDue.IsZero() && e.Now.Before(s.CutDue.Add(s.OnDelay+belief.DeafAfter))
 }
 

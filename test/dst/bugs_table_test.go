@@ -390,7 +390,7 @@ var bugs = []bug{
 		{workTogether, "e.IsLeavingStill(u) || e.mayTellYet(u)", "e.Goes(u) || e.mayTellYet(u)"},
 	}},
 	{name: "together: one that is on, and not sure to be back, is not waited for", by: "./test/dst TestAllIsBack", edits: []edit{
-		{workTogether, "s.Lapse == belief.JustBack || st.IsOut() && s.State.Mains == power.MainsOnline", "s.Lapse == belief.JustBack"},
+		{workTogether, "st.IsOut() && s.State.Mains == power.MainsOnline && s.State.OnlineFor < belief.DeafAfter", "s.Lapse == belief.JustBack"},
 	}},
 	{name: "outage: what is silent behind an unheard UPS was not on before that failed", by: "./test/dst TestAllIsBack", edits: []edit{
 		{engineOutage, " && !e.FeedIsUnheard(i)", ""},

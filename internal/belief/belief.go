@@ -42,6 +42,7 @@ type newest struct {
 type motion struct {
 	Rising  time.Time // up: neither silence nor one "off" says otherwise
 	Falling time.Time // down: that it shows as on proves nothing
+	Going   time.Time // down, and since then, as was seen, whatever it was told meanwhile; zero: it was not seen to
 	Obeying time.Time // down, by a stop that it took or may have: until it is off it may show as on
 	Boots   time.Time // up by itself, while nobody looked: its silence proves nothing
 	Hosted  time.Time // up with its host, while nobody looked; what its host says of it counts

@@ -20,14 +20,7 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 	if seen.State == plan.Off || seen.State == plan.Stopping {
 		e.downAfterSilence(i)
 	}
-	b.before = b.AskedAt
-	b.Answer, b.AskedAt, b.answeredAt, b.Asked = seen.State, asked, e.Now, true
-	switch isBlank := seen.State == plan.Unknown || seen.State == plan.Unreachable; {
-	case !isBlank:
-		b.blank = time.Time{}
-	case b.blank.IsZero():
-		b.blank = asked
-	}
+	b.answers(seen.State, asked, e.Now)
 	switch seen.State {
 	case plan.Unknown:
 		e.takeNothing(i, seen, question, asked, wasMute)
@@ -48,6 +41,18 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 	e.FollowDeparture(i, seen.State, b.Looks)
 	e.weigh(i)
 	e.followMotion(i, !same || wasSilent)
+}
+
+// answers takes what a look came to, and follows since when nothing was learned by one.
+func (b *Belief) answers(state plan.State, asked, now time.Time) {
+	b.before = b.AskedAt
+	b.Answer, b.AskedAt, b.answeredAt, b.Asked = state, asked, now, true
+	switch isBlank := state == plan.Unknown || state == plan.Unreachable; {
+	case !isBlank:
+		b.blank = time.Time{}
+	case b.blank.IsZero():
+		b.blank = asked
+	}
 }
 
 // takeNothing takes that a look had no answer, which proves nothing; what is passive has no other.
@@ -111,6 +116,12 @@ func (b *Belief) take(seen plan.Observation, question ledger.Op, asked time.Time
 	isPast := IsDown(seen.State) && b.Since.Before(b.Rising) && !asked.Before(b.Rising) // what it said while it might be on its way up is no word on after that
 	if !same || isPast {
 		b.Looks, b.Since = 0, asked
+	}
+	switch {
+	case seen.State != plan.Stopping:
+		b.Going = time.Time{}
+	case b.Going.IsZero():
+		b.Going = asked
 	}
 	if b.Looks++; b.Twice {
 		b.Looks = max(b.Looks, ProofLooks)

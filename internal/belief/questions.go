@@ -63,9 +63,13 @@ func (e *Estate) IsPassable(i int) bool {
 	return e.Entry(i).GivenUp.Has(plan.Stop) && !leaves && !e.GoesSoon(i)
 }
 
-// staysFrom is from when what shows as on after a stop that it took stays so, and what does not answer is not known to go by that.
+// staysFrom is from when what shows as on after a stop that it took stays so, and what does not answer is not known to go by that. A power-off on top of that
+// shows at once, or does nothing.
 func (e *Estate) staysFrom(i int) time.Time {
-	b, times := &e.Beliefs[i], e.Graph.Node(i).Time(plan.Stop)
+	b, times, last := &e.Beliefs[i], e.Graph.Node(i).Time(plan.Stop), e.Last(i)
+	if last.Verb == plan.Stop && last.Rung == plan.Force {
+		return later(b.Falling, last.Begun.Add(min(times.Within, 2*times.Nominal)))
+	}
 	return later(b.Falling, b.Obeying.Add(min(0, 2*times.Nominal-times.Within)))
 }
 
@@ -74,9 +78,9 @@ func (e *Estate) IsLeavingStill(i int) bool {
 	return e.Now.Before(e.Beliefs[i].Falling) || e.AcceptedStop(i) && e.Now.Before(e.staysFrom(i)) || e.GoesSoon(i)
 }
 
-// GoesSoon reports whether a node was seen on its way down, and may still get there in the time of its stop.
+// GoesSoon reports whether a node was seen on its way down, and may still get there in the time of its stop, whatever it was told meanwhile.
 func (e *Estate) GoesSoon(i int) bool {
-	return e.IsStopping(i) && e.Now.Before(e.Beliefs[i].Since.Add(e.Graph.Node(i).Time(plan.Stop).Within))
+	return e.IsStopping(i) && e.Now.Before(e.Beliefs[i].Going.Add(e.Graph.Node(i).Time(plan.Stop).Within))
 }
 
 // IsStopping reports whether a node is on its way down. What said so and fell silent is, for as long as its stop may take.

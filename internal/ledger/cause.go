@@ -30,5 +30,8 @@ const (
 // PassedOver comes, in the reason of what was done for want of time, before the names of what was not proven off then.
 const PassedOver = "; not proven off: "
 
+// LeftDirty comes before the names of caches that were not proven clean then.
+const LeftDirty = "; not proven clean: "
+
 // IsHaste reports whether something was done for want of time.
 func (c Cause) IsHaste() bool { return c == Pressed || c == Dropping }

@@ -225,13 +225,14 @@ func (n *Node) mayRise(kind Kind) {
 }
 
 func (n *Node) begun(verb plan.Verb, r *Record) {
-	earlier, was := NotReached, n.Shown
+	at := r.At.Round(0).UTC()
+	earlier, was, first := NotReached, n.Shown, at
 	if n.Last.Open && n.Last.Verb == verb {
-		earlier, was = n.Last.Reach(), n.Last.Was
+		earlier, was, first = n.Last.Reach(), n.Last.Was, n.Last.Begun
 	}
 	n.Last = Command{
 		Verb: verb, Rung: *r.Verb, Op: r.Op, Attempt: r.Attempt, Open: true, Cause: r.Cause, Reason: r.Reason,
-		Earlier: earlier, Was: was, Taken: n.Last.Taken, Heard: r.State == nil, At: r.At.Round(0).UTC(),
+		Earlier: earlier, Was: was, Taken: n.Last.Taken, Heard: r.State == nil, At: at, Begun: first,
 	}
 	if verb == plan.Stop && n.Lit == SeenStarting { // none is sent to what is on its way up
 		n.Lit = Unlit

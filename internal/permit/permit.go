@@ -90,6 +90,12 @@ func (c *Command) passesOver(e *belief.Estate, user int) bool {
 	return c.Cause.IsHaste() && c.Reason != "" && e.IsPassable(user)
 }
 
+// leavesDirty reports whether a stop is told for want of time although the flush of a cache was given up: it loses its power with what it holds
+// otherwise, and what it holds that on with it (docs/adr/0025).
+func (c *Command) leavesDirty(e *belief.Estate, cache int) bool {
+	return c.Rung == plan.Stop && c.Cause.IsHaste() && c.Reason != "" && e.Entry(cache).GivenUp.Has(plan.Flush)
+}
+
 // loadIsOff: a supply's output is never cut before everything that only it feeds is proven off, or its battery is about to
 // give out, on record.
 func loadIsOff(e *belief.Estate, c *Command) string {
@@ -203,15 +209,16 @@ func orderHolds(e *belief.Estate, c *Command) string {
 }
 
 // dataIsSafe: write-back caches go to write-through before the first VM is stopped, and are proven clean before their storage
-// goes down; a cluster is set aside before what stands on it, or carries it, is stopped.
+// goes down, or their flush was given up and only the time for its stop is left, on record; a cluster is set aside before what stands on it, or carries it, is stopped.
 func dataIsSafe(e *belief.Estate, c *Command) string {
 	if !c.Rung.TakesDown() {
 		return ""
 	}
-	if e.Graph.Node(c.Node).Can.Has(plan.Flush) && !e.IsClean(c.Node) {
+	if e.Graph.Node(c.Node).Can.Has(plan.Flush) && !e.IsClean(c.Node) && !c.leavesDirty(e, c.Node) {
 		return "it is not proven clean"
 	}
-	if at := slices.IndexFunc(e.Protectors, func(cache int) bool { return e.KeepsDirty(cache, c.Node) }); at >= 0 {
+	keepsIt := func(cache int) bool { return e.KeepsDirty(cache, c.Node) && !c.leavesDirty(e, cache) }
+	if at := slices.IndexFunc(e.Protectors, keepsIt); at >= 0 {
 		return e.ID(e.Protectors[at]) + " on it is not proven clean"
 	}
 	if c.Rung != plan.Stop || c.Again && e.Last(c.Node).Reach() > ledger.InVain { // one that would not go has not been stopped

@@ -92,13 +92,14 @@ func (r *Referee) rule12(c *command) string {
 	return ""
 }
 
-// rule12Clean is the part of rule 12 that speaks of data: nothing stops that holds any which is not on its storage, nor the storage of such a cache.
+// rule12Clean is the part of rule 12 that speaks of data: nothing stops that holds any which is not on its storage, nor the storage of such a cache, but where
+// that was given up and the power goes in any case.
 func (r *Referee) rule12Clean(c *command) string {
-	if c.decl.Can.Has(plan.Flush) && c.node.now.Dirty && !r.unseenLately(c, c.Node) {
+	if c.decl.Can.Has(plan.Flush) && c.node.now.Dirty && !r.unseenLately(c, c.Node) && !r.leavesDirty(c, c.Node) {
 		return c.decl.ID + " was told to stop with dirty data"
 	}
 	for _, i := range r.asides {
-		if n, decl := &r.nodes[i], r.estate.Node(i); decl.Can.Has(plan.Flush) && n.now.Dirty && n.now.State == plan.On && slices.Contains(r.estate.Needs(i), c.Node) && !r.unseenLately(c, i) {
+		if n, decl := &r.nodes[i], r.estate.Node(i); decl.Can.Has(plan.Flush) && n.now.Dirty && n.now.State == plan.On && slices.Contains(r.estate.Needs(i), c.Node) && !r.unseenLately(c, i) && !r.leavesDirty(c, i) {
 			return fmt.Sprintf("%s was told to stop while its cache %s is dirty", c.decl.ID, decl.ID)
 		}
 	}

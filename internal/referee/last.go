@@ -29,9 +29,17 @@ func (r *Referee) passesOver(c *command, user int) bool {
 	if c.Verb != plan.Stop && c.decl.Kind != plan.VM && c.decl.Kind != plan.Host {
 		return false
 	}
-	if r.goesSoon(c.at, user) {
-		return false
-	}
+	return !r.goesSoon(c.at, user) && r.isLastCall(c)
+}
+
+// leavesDirty reports whether a node is asked to stop for want of time, on record, although the flush of what it holds, or of a cache on it, was given up.
+func (r *Referee) leavesDirty(c *command, cache int) bool {
+	hasGivenUp := r.nodes[cache].failed.Has(plan.Flush) || r.forgetful
+	return c.Verb == plan.Stop && !c.decl.Switches && c.node.intent.reasoned && c.node.intent.pressed && hasGivenUp && r.isLastCall(c)
+}
+
+// isLastCall reports whether each supply that a node draws its power from is near its end, or so near to it that the stops of what it feeds would take until then.
+func (r *Referee) isLastCall(c *command) bool {
 	lasts := func(f int) bool {
 		if r.place[f] < 0 {
 			return false
@@ -67,10 +75,14 @@ func (r *Referee) lastTakes(supply int) (longest time.Duration) {
 	return longest + cut
 }
 
-// goesSoon reports whether a node says that it is on its way down, and has not been for longer than its stop may take.
+// goesSoon reports whether a node says that it is on its way down, and has not been for longer than its stop may take. What only says so since it was powered off
+// is off soon after, or hangs.
 func (r *Referee) goesSoon(at time.Time, i int) bool {
 	n := &r.nodes[i]
 	heard := n.said == plan.Stopping && n.vain.IsZero() && !n.lied && !n.cameAt.Before(n.saidAt) && n.cameAt.After(r.resumed)
+	if n.toldBy == plan.Force && !n.changed.Before(n.toldAt) && at.Sub(n.toldAt) >= guarded {
+		return false
+	}
 	return n.now.State == plan.Stopping && heard && at.Sub(n.changed) < r.estate.Node(i).Time(plan.Stop).Within
 }
 

@@ -208,7 +208,9 @@ func (r *Referee) ofSupplies(at time.Time, rec *ledger.Record) {
 			}
 			r.release(s)
 		case rec.Kind == ledger.Triggered:
-			s.triggered = s.triggered || rec.Stage == power.ShutdownStage
+			if rec.Stage == power.ShutdownStage && !s.triggered {
+				s.triggered, s.triggeredAt = true, at
+			}
 		}
 	}
 }

@@ -41,6 +41,9 @@ type Options struct {
 // not to be called at the same time.
 type Referee struct {
 	Violations []string // each begins with the number of its rule
+	// Avoidable tells of storage that lost its power without a stop, for which there was time: no rule can promise that, since there is always one more way in
+	// which what stands on it may not be known to be off. A campaign counts it.
+	Avoidable []string
 
 	estate   *plan.Estate
 	policy   power.Policy

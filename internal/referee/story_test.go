@@ -100,6 +100,11 @@ var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func play(t *testing.T, estate *plan.Estate, sight referee.Sight, text string) []string {
 	t.Helper()
+	return tellStory(t, estate, sight, text).Violations
+}
+
+func tellStory(t *testing.T, estate *plan.Estate, sight referee.Sight, text string) *referee.Referee {
+	t.Helper()
 	s := &story{t: t, estate: estate, now: began, nodes: map[string]*referee.Condition{}}
 	policy := power.Policy{Restore: power.Condition{Kind: power.Online, For: time.Minute}, Reserve: time.Minute}
 	s.Referee = referee.New(referee.Options{Estate: s.estate, Policy: policy, Sight: sight, Began: began})
@@ -118,7 +123,7 @@ func play(t *testing.T, estate *plan.Estate, sight referee.Sight, text string) [
 			}
 		}
 	}
-	return s.Violations
+	return s.Referee
 }
 
 func (s *story) tell(words []string) {

@@ -50,6 +50,7 @@ type supply struct {
 	deaf        bool      // the last poll of it was not heard
 	missed      bool      // nor was that at which a cut was due that did not come, or the next one: nobody can know
 	triggered   bool      // the shutdown was triggered for it, and its load has not come back since
+	triggeredAt time.Time // when that was
 	aborted     bool      // an operator wants nothing more to go down with it, and its load has not come back since
 	spent       time.Time // its battery is down to the reserve since, and its UPS says so
 	gone        bool      // see isGone, when it was last asked
@@ -166,6 +167,7 @@ const (
 // OutputLost tells that a supply's output goes off now, whatever for.
 func (r *Referee) OutputLost(at time.Time, i int) {
 	s := r.supplyAt(i)
+	r.judgeLeft(s, at)
 	s.offAt, s.brief, s.sudden = at, false, s.deaf && (!s.last.Honest || at.Sub(s.heardAt) < s.heardLeft)
 	s.output, s.due, s.cut, s.made, s.uncut = false, false, true, true, false
 	s.triggered, s.spent, s.heardOn, s.lost, s.fell = false, time.Time{}, time.Time{}, true, true

@@ -41,5 +41,5 @@ func (s *simulation) finish() {
 	if !s.hopeless() {
 		s.referee.Ended(s.now, referee.End{Open: r.View.Outage != "", Hold: r.View.Hold, Waiting: r.View.Waiting})
 	}
-	r.Violations = s.referee.Violations
+	r.Violations, r.Avoidable = s.referee.Violations, s.referee.Avoidable
 }

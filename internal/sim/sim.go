@@ -25,6 +25,7 @@ type Result struct {
 	Records    []ledger.Record
 	Lines      []Line // effects in the order in which they were carried out
 	Violations []string
+	Avoidable  []string      // what the referee counts and no rule forbids
 	Ended      time.Duration // when the last outage was closed
 	On, Off    []string      // nodes at the end
 	Crashed    []string      // nodes that lost their power while on

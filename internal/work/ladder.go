@@ -279,33 +279,59 @@ func (e *Works) isInLastCall(i int) bool {
 // isBeyondReach reports whether nothing that is sent to a node to stop it would reach it: it has not answered for a while, or says that it is off and may be on its
 // way up, and is not going by a stop that it took.
 func (e *Works) isBeyondReach(i int) bool {
-	decl, b := e.Graph.Node(i), &e.Beliefs[i]
+	if !e.isYetToStop(i) || !e.Looked(i) || e.IsLeavingStill(i) {
+		return false
+	}
+	isMute := e.IsMuteForLong(i)
+	if host := e.HostOf(i); e.Graph.Node(i).Kind == plan.VM && host >= 0 { // else its host may be told, or whoever manages that
+		isMute = isMute && (e.IsMute(host) || e.IsOff(host))
+	}
+	return isMute || e.Beliefs[i].Answer == plan.Off && e.Rises(i)
+}
+
+// isPastHelp reports whether nothing that could be told to a node would take it down any sooner.
+func (e *Works) isPastHelp(i int) bool { return e.isBeyondReach(i) || e.isInVain(i) }
+
+// isInVain reports whether what is under way on a node has done nothing in the time that it takes, and nothing else can be told: a flush, or a power-off.
+func (e *Works) isInVain(i int) bool {
+	w := e.nodes[i].work
+	switch {
+	case w == nil || !e.wasSent(i) || w.phase == commanding:
+		return false
+	case w.verb == plan.Flush:
+		return !e.Now.Before(w.since.Add(e.Graph.Node(i).Time(plan.Flush).Nominal + SlowestLook)) // the last look may have come right before its end
+	}
+	return w.rung == plan.Force && w.force.cause != ledger.Hung && !e.IsLeavingStill(i)
+}
+
+// isYetToStop reports whether the stop of a node that can be asked is due, and has come to no end.
+func (e *Works) isYetToStop(i int) bool {
+	decl := e.Graph.Node(i)
 	stop := e.Course.Find(i, plan.Stop, plan.Down)
 	if stop < 0 || decl.Kind == plan.Outlet || !belief.Probed(decl) || !e.GoesDown(i) || !e.IsDue(&e.Course.Steps[stop]) {
 		return false
 	}
-	isOver := e.Entry(i).GivenUp.Has(plan.Stop) || e.IsOff(i) || e.HasNoPower(i)
-	isMute := e.IsMuteForLong(i)
-	if host := e.HostOf(i); decl.Kind == plan.VM && host >= 0 { // else its host may be told, or whoever manages that
-		isMute = isMute && (e.IsMute(host) || e.IsOff(host))
-	}
-	return !isOver && e.Looked(i) && (isMute || b.Answer == plan.Off && e.Rises(i)) && !e.IsLeavingStill(i)
+	return !e.Entry(i).GivenUp.Has(plan.Stop) && !e.IsOff(i) && !e.HasNoPower(i)
 }
 
-// passBy ends what is under way on a node that is beyond reach in the last call: its stop is given up, since all that it needs would wait for it otherwise,
-// until the battery is empty.
+// passBy gives up, in the last call, what can't be told anything more: since all that it needs would wait for it otherwise, until the battery is empty.
 func (e *Works) passBy(i int) {
 	n := &e.nodes[i]
+	why := "nothing reaches it, and the battery is nearly empty"
 	switch w := n.work; {
 	case w != nil && w.phase == commanding:
 		return
+	case w != nil && w.verb == plan.Flush && e.isInVain(i):
+		why = "it is not clean yet, and the battery is nearly empty"
 	case w != nil && w.verb != plan.Stop:
-		e.HoldBack(i, "nothing reaches it, and the battery is nearly empty")
+		e.HoldBack(i, why)
 		return
+	case w != nil && w.rung == plan.Force && e.isInVain(i):
+		why = "it was powered off and does not show as off, and the battery is nearly empty"
 	case w == nil:
 		e.take(e.Course.Find(i, plan.Stop, plan.Down)).placed = false
 	}
-	e.GiveUp(i, ledger.Pressed, "nothing reaches it, and the battery is nearly empty")
+	e.GiveUp(i, ledger.Pressed, why)
 }
 
 // isAskedToStop reports whether a node is being stopped without force, beyond collecting evidence.
@@ -322,7 +348,7 @@ func (e *Works) Hurry() {
 	var late []int
 	for i := range e.nodes {
 		switch w := e.nodes[i].work; {
-		case e.isBeyondReach(i) && e.isInLastCall(i):
+		case e.isPastHelp(i) && e.isInLastCall(i):
 			e.passBy(i)
 		case w == nil || e.Press[i] == want.NoPressure:
 		case w.phase == asking && e.Press[i] >= want.ReserveReached && e.wanted(i):

@@ -104,8 +104,8 @@ func (e *Works) passStop(i int) {
 		w.next = e.Now.Add(FirstLook)
 		e.arm(i)
 		return
-	case permit.RisksData(&e.Estate, e.leaving(i)) != "":
-		e.HoldBack(i, permit.RisksData(&e.Estate, e.leaving(i)))
+	case e.risksData(i) != "":
+		e.HoldBack(i, e.risksData(i))
 		return
 	case doubtful:
 		e.doubts(i)
@@ -121,24 +121,62 @@ func (e *Works) passStop(i int) {
 	e.command(i)
 }
 
-// passesOver reports whether a stop may go on over what is on of what uses its node, and takes down why: a VM over others that were given up, a host along with
-// those, and anything when only the time for its own stop is left.
+// risksData says why a stop is not told because of what is not on its storage yet; "" if it is. When only the time for that stop is left, what was given up
+// is no reason.
+func (e *Works) risksData(i int) string {
+	c := e.leaving(i)
+	switch {
+	case e.IsLastCall(i):
+		h := e.hasteOf(i)
+		c.Cause, c.Reason = h.cause, h.reason
+	case c.Rung == plan.Stop: // an earlier try had its own reason
+		c.Cause, c.Reason = "", ""
+	}
+	return permit.RisksData(&e.Estate, c)
+}
+
+// leftDirty lists what holds data that is not on its storage yet, and was given up, where only the time for that storage's stop is left.
+func (e *Works) leftDirty(i int) []string {
+	if e.nodes[i].work.rung != plan.Stop || !e.IsLastCall(i) {
+		return nil
+	}
+	var dirty []string
+	for _, c := range e.Protectors {
+		isOwn := c == i && e.Graph.Node(i).Can.Has(plan.Flush) && !e.IsClean(i)
+		if (isOwn || e.KeepsDirty(c, i)) && e.Entry(c).GivenUp.Has(plan.Flush) {
+			dirty = append(dirty, e.ID(c))
+		}
+	}
+	return dirty
+}
+
+// passesOver reports whether a stop may go on over what is on of what uses its node, or holds its data, and takes down why: a VM over others that were given up,
+// a host along with those, and anything when only the time for its own stop is left.
 func (e *Works) passesOver(i int, on []string, guestsOnly bool) bool {
 	w, kind := e.nodes[i].work, e.Graph.Node(i).Kind
 	if w.rung == plan.Stop {
 		w.force = force{} // an earlier try had its own reason
 	}
+	dirty := e.leftDirty(i)
 	switch {
-	case len(on) == 0, kind == plan.VM && guestsOnly:
-	case kind == plan.Host && guestsOnly:
+	case len(on)+len(dirty) == 0, kind == plan.VM && guestsOnly:
+	case kind == plan.Host && guestsOnly && len(on) > 0:
 		e.takeAlong(i, on)
 	case e.IsLastCall(i) && (w.rung == plan.Stop || kind != plan.Other) && !slices.ContainsFunc(e.UsersOf(i), e.isWaitedFor):
-		h := e.hasteOf(i)
-		w.force = force{h.cause, h.reason + ledger.PassedOver + strings.Join(on, ", ")}
+		w.force = e.hasteOf(i)
+		w.force.reason += named(ledger.PassedOver, on) + named(ledger.LeftDirty, dirty)
 	default:
 		return false
 	}
 	return true
+}
+
+// named gives names after a phrase that needs some.
+func named(phrase string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return phrase + strings.Join(names, ", ")
 }
 
 // isWaitedFor reports whether what uses a node, or uses what does, is not off, and not given up for good either: what refused may be on its way all the same.
@@ -227,9 +265,7 @@ func (e *Works) cutWithWhatIsOn(i int) {
 	isOld := func(u int) bool { return !e.ProvenOffTo(u, w.guard.proof) && !e.HasNoPower(u) } // it is not asked again
 	if len(on) > 0 || slices.ContainsFunc(e.UsersOf(i), isOld) || e.Worst(w.step) != want.Proven {
 		w.force = e.hasteOf(i)
-		if len(on) > 0 {
-			w.force.reason += ledger.PassedOver + strings.Join(on, ", ")
-		}
+		w.force.reason += named(ledger.PassedOver, on)
 	}
 	e.command(i)
 }

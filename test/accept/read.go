@@ -12,12 +12,14 @@ type campaignTold struct {
 	from, seeds int
 	took        float64 // seconds
 	broken      []string
+	leftOn      int // nights in which storage was lost that could have been stopped
 }
 
 var (
 	firstSeed = regexp.MustCompile(`the first seed is (\d+)`)
 	howMany   = regexp.MustCompile(`(\d+) seeds, \d+ events, (\d+) seeds broke a rule`)
 	itTook    = regexp.MustCompile(`--- (?:PASS|FAIL): TestCampaign \(([\d.]+)s\)`)
+	leftOn    = regexp.MustCompile(`(\d+) nights in which storage lost its power that could have been stopped`)
 	brokenOne = regexp.MustCompile(`: (seed \d+: .*)`)
 	ofApply   = regexp.MustCompile(`"figure":"engine_apply_(\d+)_nodes","value":([\d.]+)`)
 	ofBeside  = regexp.MustCompile(`(\d+) nights, of which (\d+) came to something worse`)
@@ -36,6 +38,9 @@ func readCampaign(out string) (campaignTold, error) {
 	told.from, _ = strconv.Atoi(from[1])
 	told.seeds, _ = strconv.Atoi(many[1])
 	told.took, _ = strconv.ParseFloat(took[1], 64)
+	if m := leftOn.FindStringSubmatch(out); m != nil {
+		told.leftOn, _ = strconv.Atoi(m[1])
+	}
 	for _, m := range brokenOne.FindAllStringSubmatch(out, -1) {
 		told.broken = append(told.broken, m[1])
 	}

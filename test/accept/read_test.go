@@ -10,12 +10,13 @@ func TestACampaignIsRead(t *testing.T) {
 	const head = "    campaign_test.go:86: the first seed is 814340439 (at random): -dst.from 814340439 -dst.faults 1 plays the same again\n"
 	told, err := readCampaign(head + `    campaign_test.go:127: 40000 seeds, 239046544 events, 2 seeds broke a rule
                        2 mains off
+                       7 nights in which storage lost its power that could have been stopped
     campaign_test.go:134: seed 814340626: 12: nas1 was changed for the outage
     campaign_test.go:134: seed 814340962: 7: node a: {}, and by its records {}
 --- FAIL: TestCampaign (338.86s)
 `)
 	require.NoError(t, err)
-	require.Equal(t, campaignTold{from: 814340439, seeds: 40000, took: 338.86, broken: []string{
+	require.Equal(t, campaignTold{from: 814340439, seeds: 40000, took: 338.86, leftOn: 7, broken: []string{
 		"seed 814340626: 12: nas1 was changed for the outage", "seed 814340962: 7: node a: {}, and by its records {}",
 	}}, told)
 	_, err = readCampaign(head + "panic: test timed out\n")

@@ -58,7 +58,7 @@ var bugs = []bug{
 	{name: "rule 1: storage is stopped while what uses it is on", edits: []edit{
 		{permitPermit, "\treturn notProvenOff(e, c, slices.DeleteFunc(slices.Clone(e.UsersOf(c.Node)), func(u int) bool { return c.passesOver(e, u) }), \"uses it\")\n", "\treturn \"\"\n"},
 		{workPass, "\tcase doubtful:\n\t\te.doubts(i)", "\tcase doubtful && e.Graph.Node(i).Kind != plan.Other:\n\t\te.doubts(i)"},
-		{workPass, "\tcase len(on) == 0, kind == plan.VM", "\tcase len(on) == 0, kind == plan.Other, kind == plan.VM"},
+		{workPass, "\tcase len(on)+len(dirty) == 0, kind == plan.VM", "\tcase len(on)+len(dirty) == 0, kind == plan.Other, kind == plan.VM"},
 		{wantWant, "\t\treturn kind == plan.Host && worst == Unproven", "\t\treturn kind == plan.Other || kind == plan.Host && worst == Unproven"},
 	}},
 	{name: "rule 2: a host is stopped with VMs on it", edits: []edit{
@@ -67,7 +67,7 @@ var bugs = []bug{
 	}},
 	{name: "rule 3: an output is cut with what was given up on it", edits: []edit{
 		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"is fed by it\")", "\treturn \"\""},
-		{workPass, "\tcase len(on) == 0, kind == plan.VM", "\tcase len(on) == 0, w.verb == plan.Cut, kind == plan.VM"},
+		{workPass, "\tcase len(on)+len(dirty) == 0, kind == plan.VM", "\tcase len(on)+len(dirty) == 0, w.verb == plan.Cut, kind == plan.VM"},
 		{workPass, "\tcase doubtful:\n\t\te.doubts(i)", "\tcase doubtful && w.verb != plan.Cut:\n\t\te.doubts(i)"},
 		{wantWant, "\tcase worst == Pending || s.Verb != plan.Stop:\n\t\treturn false", "\tcase worst == Pending || s.Verb != plan.Stop:\n\t\treturn worst != Pending && s.Verb == plan.Cut"},
 	}},
@@ -330,7 +330,7 @@ var bugs = []bug{
 		{workStep, "e.MayHaveRisen(i) && !e.isLastResort(i)", "e.MayHaveRisen(i)"},
 	}},
 	{name: "cut: one that stays off is made for what its return starts", by: "./internal/engine TestWhatKeptItsPowerIsCutAfterAll", edits: []edit{
-		{workTogether, " && !s.StaysOff", ""},
+		{workTogether, "Can.Has(plan.Cut) && !s.StaysOff", "Can.Has(plan.Cut)"},
 	}},
 	{name: "cut: a worn battery is cut on good mains", by: "./internal/engine TestWhatKeptItsPowerIsCutAfterAll", edits: []edit{
 		{workTogether, " && !s.State.ReplaceBattery", ""},
@@ -357,7 +357,7 @@ var bugs = []bug{
 		{workGuard, "return !e.CannotAnswer(user) && (", "return ("},
 	}},
 	{name: "ladder: what nothing reaches is waited for to the end of the battery", by: "./test/dst TestNotLost", edits: []edit{
-		{workLadder, "case e.isBeyondReach(i) && e.isInLastCall(i):", "case false:"},
+		{workLadder, "case e.isPastHelp(i) && e.isInLastCall(i):", "case false:"},
 	}},
 	{name: "step: a stop that has waited leaves on a look of before", by: "./test/dst TestRegressions", edits: []edit{
 		{workStep, "if e.hasWaited(i) {", "if e.hasWaited(i) && i < 0 {"},
@@ -366,10 +366,25 @@ var bugs = []bug{
 		{workLadder, "e.Graph.Node(d).Kind != plan.Supply && e.isInLastCall(d)", "d < 0"},
 	}},
 	{name: "ladder: what is off by its BMC, and may boot, is waited for to the end", by: "./test/dst TestNotLost", edits: []edit{
-		{workLadder, "b.Answer == plan.Off && e.Rises(i)", "b == nil"},
+		{workLadder, " || e.Beliefs[i].Answer == plan.Off && e.Rises(i)", ""},
 	}},
 	{name: "ladder: a guest that does not answer is given up though its host may be told", by: "./test/dst TestRegressions", edits: []edit{
 		{workLadder, "isMute = isMute && (e.IsMute(host) || e.IsOff(host))", "isMute = e.IsMute(i)"},
+	}},
+	{name: "permit: storage below a flush that was given up has no last call", by: "./test/dst TestNotLost", edits: []edit{
+		{permitPermit, "e.Entry(cache).GivenUp.Has(plan.Flush)", "e.Entry(cache).GivenUp.Has(plan.Cut)"},
+	}},
+	{name: "ladder: a flush is waited for past the last call", by: "./test/dst TestNotLost", edits: []edit{
+		{workLadder, "return !e.Now.Before(w.since.Add(e.Graph.Node(i).Time(plan.Flush).Nominal + SlowestLook))", "return false"},
+	}},
+	{name: "ladder: a power-off that does not show is waited for past the last call", by: "./test/dst TestStopped", edits: []edit{
+		{workLadder, "w.force.cause != ledger.Hung && !e.IsLeavingStill(i)", "w.force.cause == ledger.Hung"},
+	}},
+	{name: "pass: a stop that is told anew has the haste of before", by: "./test/dst TestRegressions", edits: []edit{
+		{workPass, "\tcase c.Rung == plan.Stop:", "\tcase c.Node < 0:"},
+	}},
+	{name: "believe: what was shutting down when it was powered off stays on", by: "./test/dst TestRegressions", edits: []edit{
+		{beliefQuestions, "e.Now.Before(e.Beliefs[i].Going.Add(", "e.Last(i).Rung != plan.Force && e.Now.Before(e.Beliefs[i].Going.Add("},
 	}},
 	{name: "pressure: the last call leaves storage the reserve alone", by: "./test/dst TestNotLost", edits: []edit{
 		{foresightPressure, "last := max(reserve, e.lastTakes(k).Seconds())", "last := reserve"},

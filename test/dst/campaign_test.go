@@ -152,6 +152,9 @@ func rule(r *sim.Result) string {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
+// leftOnOf nights may have one in which storage is left on without need.
+const leftOnOf = 1000
+
 // TestCampaign plays seeds and holds what came of each against every rule, from the truth of the modelled estate. A
 // seed that breaks one is shrunk and written to a file.
 func TestCampaign(t *testing.T) {
@@ -183,6 +186,9 @@ func TestCampaign(t *testing.T) {
 			where = "\n" + keepShrunk(t, seed)
 		}
 		t.Logf("seed %d: %s%s", seed, c.brokenBy[seed], where)
+	}
+	if few := 2 + int(count)/leftOnOf; c.sums[leftOn] > few && !*near {
+		t.Errorf("in %d of %d nights storage lost its power that could have been stopped, and it may in %d", c.sums[leftOn], count, few)
 	}
 	if len(c.brokenBy) > most {
 		t.Errorf("%d of %d seeds broke a rule, and %d may", len(c.brokenBy), count, most)
@@ -225,6 +231,9 @@ func (c *campaign) played(t *testing.T, seed uint64, sc *sim.Scenario, r *sim.Re
 		t.Logf("found at %d of %d: rule %s%s", seed-c.first, c.count, r.Violations[0], whence(seed)) // a campaign is long
 	}
 	c.sums.add(sc, r)
+	for _, what := range r.Avoidable {
+		t.Logf("avoidable at %d of %d: %s", seed-c.first, c.count, what)
+	}
 	if *one != 0 {
 		tell(t, seed, sc, r)
 	}

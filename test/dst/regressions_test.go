@@ -41,6 +41,7 @@ func TestCalm(t *testing.T) {
 	replay(t, "testdata/calm/*.yaml", func(t *testing.T, r *sim.Result) {
 		require.Empty(t, r.Missing)
 		require.Empty(t, r.Crashed)
+		require.Empty(t, r.Avoidable)
 		require.False(t, slices.ContainsFunc(r.Records, func(rec ledger.Record) bool { return rec.Kind == ledger.Intent && *rec.Verb == plan.Force }))
 		require.False(t, slices.ContainsFunc(r.Records, func(rec ledger.Record) bool {
 			return rec.Kind == ledger.Failed && !strings.HasSuffix(rec.Reason, "skipped")
@@ -54,6 +55,15 @@ func TestNotLost(t *testing.T) {
 	replay(t, "testdata/not-lost/*.yaml", func(t *testing.T, r *sim.Result) {
 		require.Empty(t, r.Missing)
 		require.Empty(t, r.Crashed)
+	})
+}
+
+// TestStopped plays scenarios in which something does not come back by itself, and yet nothing loses its power while it is on.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	replay(t, "testdata/stopped/*.yaml", func(t *testing.T, r *sim.Result) {
+		require.Empty(t, r.Crashed)
+		require.Empty(t, r.Avoidable)
 	})
 }
 

@@ -14,6 +14,9 @@ import (
 // tally counts what a campaign has met, by what it was.
 type tally map[string]int
 
+// leftOn are the nights that a campaign may have few of.
+const leftOn = "nights in which storage lost its power that could have been stopped"
+
 // add counts a night: what was drawn, and what came of it.
 func (t tally) add(sc *sim.Scenario, r *sim.Result) {
 	t.drawn(sc)
@@ -21,6 +24,9 @@ func (t tally) add(sc *sim.Scenario, r *sim.Result) {
 	t["records"] += len(r.Records)
 	t["kills of the controller"] += r.Kills
 	t["nodes that lost their power while on"] += len(r.Crashed)
+	if len(r.Avoidable) > 0 {
+		t[leftOn]++
+	}
 	for _, what := range sim.Mets {
 		t["met: "+what] += r.Met[what]
 	}

@@ -76,7 +76,7 @@ func (f *fold) suggestEarlier() {
 // of it that would have been the same.
 func (f *fold) stuckBefore() []*timeline.Step {
 	isShort := func(x Forced) bool {
-		return x.Cause == ledger.Pressed && !strings.Contains(x.Reason, ledger.PassedOver)
+		return x.Cause == ledger.Pressed && !strings.Contains(x.Reason, ledger.PassedOver) && !strings.Contains(x.Reason, ledger.LeftDirty)
 	}
 	if slices.ContainsFunc(f.Forced, isShort) || !slices.ContainsFunc(f.Forced, func(x Forced) bool { return x.Cause == ledger.Pressed }) {
 		return nil

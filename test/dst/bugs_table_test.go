@@ -112,7 +112,7 @@ var bugs = []bug{
 		{planStep, "return b.step(i, Stop, n.Stage, withStep(after, protected)...)", "return b.step(i, Stop, n.Stage, after...)"},
 	}},
 	{name: "rule 12: storage is stopped with dirty blocks", edits: []edit{
-		{permitPermit, "Can.Has(plan.Flush) && !e.IsClean(c.Node) {", "Can.Has(plan.Flush) && false {"},
+		{permitPermit, "Can.Has(plan.Flush) && !e.IsClean(c.Node) && !c.leavesDirty(e, c.Node) {", "Can.Has(plan.Flush) && false {"},
 		{beliefQuestions, "\t\treturn e.IsClean(i) && b.Seen.Protected != plan.No", "\t\treturn b.Seen.Protected != plan.No"},
 	}},
 	{name: "rule 12: what was set aside before the outage is put back", edits: []edit{
@@ -224,7 +224,7 @@ var bugs = []bug{
 	{name: "want: a drill takes what others still need", edits: []edit{
 		{engineDrill, "\tif why := e.needed(d.In); why != \"\" {", "\tif why := e.needed(d.In); why == \"never\" {"},
 		{engineRefuse, "e.notSeen, e.needed}", "e.notSeen}"},
-		{workPass, "\tcase len(on) == 0, kind == plan.VM", "\tcase len(on) == 0, e.InDrill(i), kind == plan.VM"},
+		{workPass, "\tcase len(on)+len(dirty) == 0, kind == plan.VM", "\tcase len(on)+len(dirty) == 0, e.InDrill(i), kind == plan.VM"},
 		{permitPermit, "\tif !c.Rung.TakesDown() || e.Graph.Node(c.Node).Kind != plan.Host {", "\tif !c.Rung.TakesDown() || e.InDrill(c.Node) || e.Graph.Node(c.Node).Kind != plan.Host {"},
 	}},
 	{name: "want: a step goes on when the first of those before it has ended", edits: []edit{
@@ -279,7 +279,7 @@ var bugs = []bug{
 	{name: "outlet: it is switched off under its load", edits: []edit{
 		{planStep, "after := slices.Concat(users, b.aside[i])\n", "after := slices.Concat(users, b.aside[i])\n\tif n.Kind == Outlet {\n\t\tafter = nil\n\t}\n"},
 		{permitPermit, "\treturn notProvenOff(e, c, slices.DeleteFunc(slices.Clone(e.UsersOf(c.Node)), func(u int) bool { return c.passesOver(e, u) }), \"uses it\")\n", "\tif decl.Kind == plan.Outlet {\n\t\treturn \"\"\n\t}\n\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n"},
-		{workPass, "\tcase len(on) == 0, kind == plan.VM", "\tcase len(on) == 0, kind == plan.Outlet, kind == plan.VM"},
+		{workPass, "\tcase len(on)+len(dirty) == 0, kind == plan.VM", "\tcase len(on)+len(dirty) == 0, kind == plan.Outlet, kind == plan.VM"},
 	}},
 	{name: "outlet: an output is cut before its outlets", edits: []edit{
 		{planStep, "if i != except && b.in(i) && b.last[i] >= 0 {", "if i != except && b.in(i) && b.last[i] >= 0 && b.estate.Node(i).Kind != Outlet {"},
@@ -441,7 +441,7 @@ var bugs = []bug{
 		{workDesk, "\t\tif r.Reason == \"\" {\n\t\t\te.MovedAt", "\t\tif false {\n\t\t\te.MovedAt"},
 	}},
 	{name: "cut: what feeds one thing is cut one after the other", by: "./internal/engine TestCutsOfWhatFeedsOneThingAreMadeAtOnce", edits: []edit{
-		{workCycle, "\tcase e.earlyFor(i) >= 0:", "\tcase false:"},
+		{workCycle, "\tcase e.earlyFor(i) >= 0, e.meetsLater(i):", "\tcase e.meetsLater(i):"},
 	}},
 	{name: "start: its power may have been off since, and it counts still", by: "./internal/engine TestAStartIsVoidWhereThePowerMayHaveBeenOffSince", edits: []edit{
 		{workEpoch, "\t\t\te.voidStart(i)\n", ""},

@@ -1,13 +1,22 @@
 package dst_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,16 +80,68 @@ func TestBugsApply(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
+	compiled := compile(t, root)
 	for _, b := range bugs {
-		args := []string{"build", "-overlay", b.overlay(t, root, t.TempDir())}
-		for _, e := range b.edits {
-			args = append(args, "./"+filepath.Dir(e.file))
-		}
-		build := exec.CommandContext(t.Context(), "go", args...)
-		build.Dir = root
-		out, err := build.CombinedOutput()
-		require.NoError(t, err, "the bug %q does not compile:\n%s", b.name, out)
+		t.Run(strings.ReplaceAll(b.name, " ", "-"), func(t *testing.T) {
+			edited := b.edited(t, root)
+			for _, dir := range slices.Sorted(maps.Keys(packagesOf(edited))) {
+				require.NoError(t, compiled.check(root, dir, edited), "it does not compile")
+			}
+		})
 	}
+}
+
+// packagesOf gives the folders of some files.
+func packagesOf(files map[string]string) map[string]bool {
+	dirs := map[string]bool{}
+	for file := range files {
+		dirs[filepath.Dir(file)] = true
+	}
+	return dirs
+}
+
+// compiled is the product as the toolchain has compiled it: the files of each package, and what it exports.
+type compiled map[string]struct {
+	Dir, ImportPath, Export string
+	GoFiles                 []string
+}
+
+// compile has the toolchain compile what the bugs are built into, and all that it stands on.
+func compile(t *testing.T, root string) compiled {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=Dir,ImportPath,Export,GoFiles", "./internal/...")
+	list.Dir = root
+	out, err := list.Output()
+	require.NoError(t, err)
+	all := compiled{}
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
+		pkg := all[""]
+		require.NoError(t, dec.Decode(&pkg))
+		all[pkg.ImportPath] = pkg
+	}
+	return all
+}
+
+// check type-checks a package of the product with some of its files edited.
+func (c compiled) check(root, dir string, edited map[string]string) error {
+	pkg := c["ebbtide/"+filepath.ToSlash(dir)]
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for _, name := range pkg.GoFiles {
+		var src any // nil: what is on disk
+		if text, is := edited[filepath.Join(dir, name)]; is {
+			src = text
+		}
+		file, err := parser.ParseFile(fset, filepath.Join(root, dir, name), src, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		files = append(files, file)
+	}
+	exports := func(path string) (io.ReadCloser, error) { return os.Open(c[path].Export) }
+	config := types.Config{Importer: importer.ForCompiler(fset, "gc", exports)}
+	_, err := config.Check(pkg.ImportPath, fset, files, nil)
+	return err
 }
 
 // hunt builds the bug in and looks for it.
@@ -133,8 +194,9 @@ func (b *bug) hunt(t *testing.T, root string) {
 // caught is how the campaign tells of a broken rule: all rules have numbers.
 var caught = regexp.MustCompile(`seed (\d+): (\d+: .*)`)
 
-// overlay writes the edited files, and the list of them that the toolchain takes; it gives that list's name.
-func (b *bug) overlay(t *testing.T, root, dir string) string {
+// edited gives the files that the bug edits, as they are with it.
+func (b *bug) edited(t *testing.T, root string) map[string]string {
+	t.Helper()
 	edited := map[string]string{}
 	for _, e := range b.edits {
 		text, known := edited[e.file]
@@ -146,8 +208,13 @@ func (b *bug) overlay(t *testing.T, root, dir string) string {
 		require.Equal(t, 1, strings.Count(text, e.was), "the bug %q is out of date: %s must have exactly one\n%s", b.name, e.file, e.was)
 		edited[e.file] = strings.Replace(text, e.was, e.is, 1)
 	}
+	return edited
+}
+
+// overlay writes the edited files, and the list of them that the toolchain takes; it gives that list's name.
+func (b *bug) overlay(t *testing.T, root, dir string) string {
 	list := struct{ Replace map[string]string }{map[string]string{}}
-	for file, text := range edited {
+	for file, text := range b.edited(t, root) {
 		path := filepath.Join(dir, fmt.Sprint(len(list.Replace), ".go"))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		list.Replace[filepath.Join(root, file)] = path

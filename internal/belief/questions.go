@@ -58,17 +58,23 @@ func (e *Estate) Goes(i int) bool {
 // IsPassable reports whether the stop of a node was given up, and it is not on its way down all the same, as what refuses may be: what needs it to be off may
 // go without that, when nothing but the time for its own stop is left. What shows as on after twice the time that its stop takes otherwise stays on.
 func (e *Estate) IsPassable(i int) bool {
-	b, stays := &e.Beliefs[i], e.staysFrom(i)
-	leaves := e.isUnderWay(i, plan.Stop) || e.Now.Before(stays) || b.AskedAt.Before(stays) && Probed(e.Graph.Node(i))
-	return e.Entry(i).GivenUp.Has(plan.Stop) && !leaves && !e.GoesSoon(i)
+	hasShown := !e.Beliefs[i].AskedAt.Before(e.staysFrom(i)) || !Probed(e.Graph.Node(i))
+	return e.Entry(i).GivenUp.Has(plan.Stop) && !e.isUnderWay(i, plan.Stop) && !e.MayGoYet(i) && hasShown
 }
 
-// staysFrom is from when what shows as on after a stop that it took stays so, and what does not answer is not known to go by that. A power-off on top of that
-// shows at once, or does nothing.
+// MayGoYet reports whether a node may be on its way down by what it was told last, in the time that it usually takes, or says that it is.
+func (e *Estate) MayGoYet(i int) bool { return e.Now.Before(e.staysFrom(i)) || e.GoesSoon(i) }
+
+// staysFrom is from when what shows as on after a stop that it took, or a power-off, stays so, and what does not answer is not known to go by that. What did not
+// heed one power-off gets no time for the next.
 func (e *Estate) staysFrom(i int) time.Time {
-	b, times, last := &e.Beliefs[i], e.Graph.Node(i).Time(plan.Stop), e.Last(i)
+	b, last := &e.Beliefs[i], e.Last(i)
+	times := e.Graph.Node(i).Time(plan.Stop)
 	if last.Verb == plan.Stop && last.Rung == plan.Force {
-		return later(b.Falling, last.Begun.Add(min(times.Within, 2*times.Nominal)))
+		times = e.Graph.Node(i).Time(plan.Force)
+		if last.Attempt > 1 {
+			return b.Falling
+		}
 	}
 	return later(b.Falling, b.Obeying.Add(min(0, 2*times.Nominal-times.Within)))
 }

@@ -167,8 +167,7 @@ var ages = map[string]time.Duration{
 	"motion.Falling":     0,
 	"motion.Obeying":     0,
 	"Command.At":         0,               // Obeying is reckoned from it after a crash
-	"Command.Begun":      2 * time.Minute, // compared with what a stop may take
-	"motion.Going":       2 * time.Minute, // likewise
+	"motion.Going":       2 * time.Minute, // compared with what a stop may take
 	"motion.Undoing":     0,
 	"voice.OffSince":     3 * time.Second,
 	"voice.OffUntil":     3 * time.Second,
@@ -179,7 +178,7 @@ var ages = map[string]time.Duration{
 	"pace.deadline":      0,
 	"pace.next":          0,
 	"pace.from":          0,
-	"pace.since":         time.Minute,     // what a flush usually takes; how long ago otherwise is of the estimate, which is of whole steps there
+	"pace.since":         0,               // whether there is one: how long ago is of the estimate, which is of whole steps there
 	"pace.sent":          2 * time.Minute, // compared with what a stop may take
 	"Supply.CutDue":      cutMargin,
 	"Output.OnAt":        cutMargin + belief.Unwatched,

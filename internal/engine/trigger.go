@@ -97,8 +97,9 @@ func (e *Engine) judgePressure() {
 		now := e.pressureOf(k)
 		e.tellEnding(k)
 		*t = foresight.Time{Battery: now, Load: now, Trusted: !e.Standing(k).IsOut() || s.IsCountedOn(), Gone: e.Standing(k).Cycle.IsDark(), Ahead: was.Ahead}
+		t.Late = now >= want.LastCall && e.IsLate(k)
 		if e.IsBeingCut(k) {
-			t.Load = want.GoesDark // what hangs on it alone is about to lose its power, or has
+			t.Load, t.Late = want.GoesDark, true // what hangs on it alone is about to lose its power, or has
 		}
 		changed = changed || *t != was
 		e.HurryDue = e.HurryDue || t.Battery != was.Battery || t.Load != was.Load || t.Load != want.NoPressure

@@ -31,6 +31,7 @@ type Time struct {
 	Load    want.Pressure // of what hangs on it
 	Trusted bool          // it is counted on, beside other feeds: it does not fail, or is heard and gives power
 	Gone    bool          // its output has gone off: there is no hurry any more
+	Late    bool          // it leaves no more than the time in which what hangs on it is stopped, and its output cut
 	Ahead   time.Duration // to its next poll
 }
 

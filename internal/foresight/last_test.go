@@ -10,7 +10,7 @@ import (
 )
 
 // What is stopped last on a supply takes its own time and that of what it stands on there: storage that hangs on another supply has that one's time, and
-// guests, hosts and plugs are powered off.
+// guests, hosts and plugs are powered off, but for a host that holds a cache.
 func TestLastTakes(t *testing.T) {
 	node := func(id string, kind plan.Kind, stop, flush time.Duration, feed string, needs ...string) plan.Node {
 		n := plan.Node{ID: id, Kind: kind, DependsOn: needs, Attempts: 1}
@@ -36,6 +36,8 @@ func TestLastTakes(t *testing.T) {
 		node("cache", plan.Other, 0, time.Minute, "", "disks"),
 		plug,
 		node("host", plan.Host, time.Hour, 0, "a", "cache", "other"),
+		node("holder", plan.Host, time.Minute, 0, "a", "disks"),
+		node("its cache", plan.Other, 0, time.Minute, "", "holder"),
 		node("service", plan.Other, 20*time.Second, 0, "", "host"),
 	}
 	estate, err := plan.NewEstate(nodes, nil)
@@ -45,7 +47,12 @@ func TestLastTakes(t *testing.T) {
 		require.True(t, ok)
 		return i
 	}
+	const disks, cache, service = 4 * time.Minute, time.Minute, 20 * time.Second
 	require.ElementsMatch(t, []last{
-		{index("disks"), 4 * time.Minute}, {index("cache"), 5 * time.Minute}, {index("service"), 5*time.Minute + 20*time.Second},
+		{index("disks"), disks, disks},
+		{index("cache"), disks + cache, disks},
+		{index("service"), disks + cache + service, disks + service},
+		{index("holder"), disks + time.Minute, disks + time.Minute},
+		{index("its cache"), disks + time.Minute + cache, disks + time.Minute},
 	}, lastOf(estate, index("a")))
 }

@@ -41,10 +41,20 @@ func (e *Foresight) Shortness(k int) want.Pressure {
 // lastTakes is how long it takes, as it usually does, to flush and stop what is on of the storage that hangs on a supply, the one after the other, and to cut
 // its output.
 func (e *Foresight) lastTakes(k int) time.Duration {
+	return e.longest(k, func(l *last) time.Duration { return l.takes })
+}
+
+// IsLate reports whether the battery of a supply leaves no more than the time of those stops, without a flush.
+func (e *Foresight) IsLate(k int) bool {
+	left, _ := e.Supplies[k].State.Outlook.At(pressing)
+	return left.Known && left.Value <= e.longest(k, func(l *last) time.Duration { return l.stops }).Seconds()
+}
+
+func (e *Foresight) longest(k int, takes func(*last) time.Duration) time.Duration {
 	var longest time.Duration
-	for _, l := range e.last[k] {
-		if l.takes > longest && e.GoesDown(l.node) && !e.IsOff(l.node) && !e.HasNoPower(l.node) {
-			longest = l.takes
+	for at := range e.last[k] {
+		if l := &e.last[k][at]; e.GoesDown(l.node) && !e.IsOff(l.node) && !e.HasNoPower(l.node) {
+			longest = max(longest, takes(l))
 		}
 	}
 	return longest + leastForCut
@@ -52,31 +62,32 @@ func (e *Foresight) lastTakes(k int) time.Duration {
 
 // last is storage, or the like, and how long it takes to flush and stop it and what it stands on, as far as that hangs on the same supply.
 type last struct {
-	node  int
-	takes time.Duration
+	node         int
+	takes, stops time.Duration // with the flushes, and without
 }
 
-// lastOf lists what is stopped last of what hangs on a supply.
+// lastOf lists what is stopped last of what hangs on a supply: guests and hosts are powered off before, but for those that hold a cache, which are asked first.
 func lastOf(graph *plan.Estate, supply int) []last {
 	var list []last
-	takes := make([]time.Duration, graph.Len())
+	all := make([]last, graph.Len())
 	for _, i := range graph.Dependents(supply) {
+		own := &all[i]
+		own.node = i
 		for _, d := range graph.Needs(i) {
-			takes[i] = max(takes[i], takes[d])
+			own.takes, own.stops = max(own.takes, all[d].takes), max(own.stops, all[d].stops)
 		}
 		n := graph.Node(i)
-		var own time.Duration
-		switch {
-		case n.Kind != plan.Other || n.Switches:
+		holdsCache := (n.Kind == plan.VM || n.Kind == plan.Host) && slices.ContainsFunc(graph.Users(i), func(u int) bool { return graph.Node(u).Can.Has(plan.Flush) })
+		if (n.Kind != plan.Other || n.Switches) && !holdsCache {
 			continue
-		case n.Can.Has(plan.Flush):
-			own = n.Time(plan.Flush).Nominal
+		}
+		if n.Can.Has(plan.Flush) {
+			own.takes += n.Time(plan.Flush).Nominal
 		}
 		if n.Can.Has(plan.Stop) {
-			own += n.Time(plan.Stop).Nominal
+			own.takes, own.stops = own.takes+n.Time(plan.Stop).Nominal, own.stops+n.Time(plan.Stop).Nominal
 		}
-		takes[i] += own
-		list = append(list, last{i, takes[i]})
+		list = append(list, *own)
 	}
 	return list
 }
@@ -164,10 +175,20 @@ func (e *Foresight) pressureAt(i int) want.Pressure {
 // isEnding reports whether a node is about to lose its power, by each of the supplies that it draws it from: what only hangs on a switch whose supply gives out
 // stays on, and so does what another feeds that is not heard for a moment.
 func (e *Foresight) isEnding(i int) bool {
+	return e.isNoneLeft(i, func(t *Time) bool { return t.Load >= want.LastCall })
+}
+
+// IsTooLate reports whether each of those leaves no more than the time in which what hangs on it is stopped: there is none for a flush any more.
+func (e *Foresight) IsTooLate(i int) bool {
+	return e.isNoneLeft(i, func(t *Time) bool { return t.Late })
+}
+
+// isNoneLeft reports whether each supply that a node draws its power from is off, or may be, or is so near its end as the caller asks.
+func (e *Foresight) isNoneLeft(i int, isNear func(*Time) bool) bool {
 	sources := e.Graph.AllSources(i)
 	lives := func(f int) bool {
 		k := e.Ledger.SupplyOf[f]
-		return k >= 0 && !e.Times[k].Gone && e.Times[k].Load < want.LastCall && !e.MayBeOver(k)
+		return k >= 0 && !e.Times[k].Gone && !isNear(&e.Times[k]) && !e.MayBeOver(k)
 	}
 	return len(sources) > 0 && !slices.ContainsFunc(sources, lives)
 }

@@ -21,7 +21,6 @@ type Command struct {
 	Cause   Cause
 	Reason  string
 	At      time.Time // when it was to leave
-	Begun   time.Time // and the first of its step
 }
 
 // TookStop reports whether a stop was accepted, and nothing since can have started the node again: no start is under way either.

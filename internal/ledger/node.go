@@ -225,14 +225,13 @@ func (n *Node) mayRise(kind Kind) {
 }
 
 func (n *Node) begun(verb plan.Verb, r *Record) {
-	at := r.At.Round(0).UTC()
-	earlier, was, first := NotReached, n.Shown, at
+	earlier, was := NotReached, n.Shown
 	if n.Last.Open && n.Last.Verb == verb {
-		earlier, was, first = n.Last.Reach(), n.Last.Was, n.Last.Begun
+		earlier, was = n.Last.Reach(), n.Last.Was
 	}
 	n.Last = Command{
 		Verb: verb, Rung: *r.Verb, Op: r.Op, Attempt: r.Attempt, Open: true, Cause: r.Cause, Reason: r.Reason,
-		Earlier: earlier, Was: was, Taken: n.Last.Taken, Heard: r.State == nil, At: at, Begun: first,
+		Earlier: earlier, Was: was, Taken: n.Last.Taken, Heard: r.State == nil, At: r.At.Round(0).UTC(),
 	}
 	if verb == plan.Stop && n.Lit == SeenStarting { // none is sent to what is on its way up
 		n.Lit = Unlit

@@ -81,19 +81,23 @@ func guestsAreOff(e *belief.Estate, c *Command) string {
 	}), "runs on it")
 }
 
-// passesOver reports whether a command is given for want of time although the stop of what uses its node was given up (docs/adr/0025). Storage is asked to stop
-// then, and never powered off.
-func (c *Command) passesOver(e *belief.Estate, user int) bool {
+// isOfLastCall reports whether a command is given for want of time (docs/adr/0025). Storage is asked to stop then, and never powered off.
+func (c *Command) isOfLastCall(e *belief.Estate) bool {
 	if kind := e.Graph.Node(c.Node).Kind; c.Rung != plan.Stop && kind != plan.VM && kind != plan.Host {
 		return false
 	}
-	return c.Cause.IsHaste() && c.Reason != "" && e.IsPassable(user)
+	return c.Cause.IsHaste() && c.Reason != ""
 }
 
-// leavesDirty reports whether a stop is told for want of time although the flush of a cache was given up: it loses its power with what it holds
-// otherwise, and what it holds that on with it (docs/adr/0025).
+// passesOver reports whether a command is given although the stop of what uses its node was given up.
+func (c *Command) passesOver(e *belief.Estate, user int) bool {
+	return c.isOfLastCall(e) && e.IsPassable(user)
+}
+
+// leavesDirty reports whether a command is given although the flush of a cache was given up: it loses its power with what it holds otherwise, and what it holds
+// that on with it.
 func (c *Command) leavesDirty(e *belief.Estate, cache int) bool {
-	return c.Rung == plan.Stop && c.Cause.IsHaste() && c.Reason != "" && e.Entry(cache).GivenUp.Has(plan.Flush)
+	return c.isOfLastCall(e) && e.Entry(cache).GivenUp.Has(plan.Flush)
 }
 
 // loadIsOff: a supply's output is never cut before everything that only it feeds is proven off, or its battery is about to

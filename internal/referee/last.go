@@ -20,32 +20,33 @@ func (r *Referee) byDeadline(c *command) bool {
 	return c.node.intent.reasoned && r.nearsItsEnd(c.at, c.Node, r.policy.Reserve+nearDeath)
 }
 
-// passesOver reports whether a node is told to go for want of time, on record, although the stop of what uses it was given up: each supply that it draws its
-// power from is near its end. Storage is asked, and not powered off.
+// passesOver reports whether a node is told to go for want of time, on record, although the stop of what uses it was given up.
 func (r *Referee) passesOver(c *command, user int) bool {
-	if c.decl.Switches || !c.node.intent.reasoned || !c.node.intent.pressed || !r.nodes[user].failed.Has(plan.Stop) && !r.forgetful {
+	hasGivenUp := r.nodes[user].failed.Has(plan.Stop) || r.forgetful
+	return hasGivenUp && !r.goesSoon(c.at, user) && r.isLastCall(c)
+}
+
+// leavesDirty reports whether it is although the flush of what it holds, or of a cache on it, was given up.
+func (r *Referee) leavesDirty(c *command, cache int) bool {
+	return (r.nodes[cache].failed.Has(plan.Flush) || r.forgetful) && r.isLastCall(c)
+}
+
+// isLastCall reports whether a node is told to go for want of time, on record: each supply that it draws its power from is near its end, or so near to it that
+// the stops of what it feeds would take until then. Storage is asked, and not powered off.
+func (r *Referee) isLastCall(c *command) bool {
+	if c.decl.Switches || !c.node.intent.reasoned || !c.node.intent.pressed {
 		return false
 	}
 	if c.Verb != plan.Stop && c.decl.Kind != plan.VM && c.decl.Kind != plan.Host {
 		return false
 	}
-	return !r.goesSoon(c.at, user) && r.isLastCall(c)
-}
-
-// leavesDirty reports whether a node is asked to stop for want of time, on record, although the flush of what it holds, or of a cache on it, was given up.
-func (r *Referee) leavesDirty(c *command, cache int) bool {
-	hasGivenUp := r.nodes[cache].failed.Has(plan.Flush) || r.forgetful
-	return c.Verb == plan.Stop && !c.decl.Switches && c.node.intent.reasoned && c.node.intent.pressed && hasGivenUp && r.isLastCall(c)
-}
-
-// isLastCall reports whether each supply that a node draws its power from is near its end, or so near to it that the stops of what it feeds would take until then.
-func (r *Referee) isLastCall(c *command) bool {
 	lasts := func(f int) bool {
 		if r.place[f] < 0 {
 			return false
 		}
 		s := r.supplyAt(f)
-		hasMains := s.heardOut.IsZero() && !s.due && !r.forgetful // as far as was heard
+		isLost := s.written && !s.heardAt.After(r.resumed)                   // on record; that it was heard on line since is forgotten with a crash
+		hasMains := s.heardOut.IsZero() && !isLost && !s.due && !r.forgetful // as far as was heard
 		return s.output && (hasMains || !r.nearsItsEnd(c.at, f, max(r.policy.Reserve, r.lastTakes(f))+nearDeath))
 	}
 	sources := r.estate.AllSources(c.Node)
@@ -61,7 +62,8 @@ func (r *Referee) lastTakes(supply int) (longest time.Duration) {
 			takes[i] = max(takes[i], takes[d])
 		}
 		n := r.estate.Node(i)
-		if n.Kind != plan.Other || n.Switches {
+		holdsCache := (n.Kind == plan.VM || n.Kind == plan.Host) && slices.ContainsFunc(r.estate.Users(i), func(u int) bool { return r.estate.Node(u).Can.Has(plan.Flush) })
+		if (n.Kind != plan.Other || n.Switches) && !holdsCache {
 			continue
 		}
 		if n.Can.Has(plan.Stop) {
@@ -75,13 +77,18 @@ func (r *Referee) lastTakes(supply int) (longest time.Duration) {
 	return longest + cut
 }
 
-// goesSoon reports whether a node says that it is on its way down, and has not been for longer than its stop may take. What only says so since it was powered off
-// is off soon after, or hangs.
+// goesSoon reports whether a node says that it is on its way down, and has not been for longer than its stop, or its power-off, may take.
 func (r *Referee) goesSoon(at time.Time, i int) bool {
 	n := &r.nodes[i]
 	heard := n.said == plan.Stopping && n.vain.IsZero() && !n.lied && !n.cameAt.Before(n.saidAt) && n.cameAt.After(r.resumed)
-	if n.toldBy == plan.Force && !n.changed.Before(n.toldAt) && at.Sub(n.toldAt) >= guarded {
-		return false
+	if n.toldBy == plan.Force {
+		if n.intent.again { // what did not heed one power-off gets no time for the next
+			return false
+		}
+		times := r.estate.Node(i).Time(plan.Force)
+		if at.Sub(n.toldAt) < min(times.Within, 2*times.Nominal) {
+			return n.now.State == plan.Stopping && heard
+		}
 	}
 	return n.now.State == plan.Stopping && heard && at.Sub(n.changed) < r.estate.Node(i).Time(plan.Stop).Within
 }

@@ -31,10 +31,11 @@ func (r *Referee) judgeLeft(s *supply, at time.Time) {
 	}
 }
 
-// isFreeStorage reports whether a node is storage that answers, and on which nothing has been on for a while.
+// isFreeStorage reports whether a node holds up others and answers, and nothing on it has been on for a while.
 func (r *Referee) isFreeStorage(at time.Time, i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
-	isStorage := decl.Kind == plan.Other && !decl.Switches && decl.Can.Has(plan.Stop) && len(r.usersOf(i)) > 0
+	holds := decl.Kind == plan.Other && !decl.Switches || decl.Kind == plan.VM || decl.Kind == plan.Host
+	isStorage := holds && decl.Can.Has(plan.Stop) && len(r.usersOf(i)) > 0
 	answers := n.now.State == plan.On && n.vain.IsZero() && !n.lied && at.Sub(n.changed) >= inGoodTime
 	return isStorage && answers && !slices.ContainsFunc(r.usersOf(i), func(u int) bool {
 		return !r.nodes[u].isDown() || at.Sub(r.nodes[u].changed) < inGoodTime

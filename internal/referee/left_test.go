@@ -17,7 +17,8 @@ func TestAvoidable(t *testing.T) {
 	}{
 		{"storage that nobody told to stop", off + "+301s; ups: off", true},
 		{"storage that was told", off + "+200s; stop nas; +101s; ups: off", false},
-		{"storage under a host that is on", shutdown + "app: off; db: off; lab: off; vcenter: off; +301s; ups: off", false},
+		{"storage under a host with a VM on it", shutdown + "lab: off; vcenter: off; +301s; ups: off", false},
+		{"a host that nobody told to stop", shutdown + "app: off; db: off; lab: off; vcenter: off; +301s; ups: off", true},
 		{"storage under a host that has just gone off", shutdown + "app: off; db: off; lab: off; vcenter: off; +100s; esx: off; +201s; ups: off", false},
 		{"a battery that lasted for less than that", off + "+299s; ups: off", false},
 		{"storage that does not answer", off + "nas: silent; +301s; ups: off", false},

@@ -157,7 +157,14 @@ func (r *Referee) isToBeForced(s *supply, at time.Time, i int) bool {
 		return false
 	}
 	mute := !n.vain.IsZero() && at.Sub(s.spent) < slowSilence+s.believes()
-	return !mute && !r.turnHasJustCome(i, at)
+	return !mute && !r.turnHasJustCome(i, at) && !r.holdsDirty(i)
+}
+
+// holdsDirty reports whether a node holds what could not be flushed, which was given up: it is asked to stop, which may write that.
+func (r *Referee) holdsDirty(i int) bool {
+	return r.nodes[i].failed.Has(plan.Flush) || slices.ContainsFunc(r.asides, func(c int) bool {
+		return r.nodes[c].failed.Has(plan.Flush) && slices.Contains(r.estate.Needs(c), i)
+	})
 }
 
 // isOffUnshown reports whether a node is off, and nobody can show that: not for long enough, or it went with its host.

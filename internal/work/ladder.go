@@ -266,8 +266,11 @@ func (e *Works) hasteOf(i int) force {
 func (e *Works) mustHurry(i int) bool {
 	decl := e.Graph.Node(i)
 	short := decl.Kind == plan.VM && e.Press[i] >= want.ForceVMs || decl.Kind == plan.Host && e.Press[i] >= want.ReserveReached
-	return short && decl.Can.Has(plan.Force) && e.GoesDown(i) && !e.LowerRiskWaits(i, e.graceful)
+	return short && decl.Can.Has(plan.Force) && e.GoesDown(i) && !e.LowerRiskWaits(i, e.graceful) && !e.isToBeAsked(i)
 }
+
+// isToBeAsked reports whether a node that holds what could not be flushed is told to stop, which may write that, while there is time for it.
+func (e *Works) isToBeAsked(i int) bool { return len(e.leftDirty(i)) > 0 && !e.IsTooLate(i) }
 
 // isInLastCall reports whether it is the last call for a node, or for anything that it stands on, whatever becomes of its own power.
 func (e *Works) isInLastCall(i int) bool {
@@ -276,32 +279,34 @@ func (e *Works) isInLastCall(i int) bool {
 	})
 }
 
-// isBeyondReach reports whether nothing that is sent to a node to stop it would reach it: it has not answered for a while, or says that it is off and may be on its
-// way up, and is not going by a stop that it took.
+// isBeyondReach reports whether nothing that is sent to a node to stop it would reach it: it has not answered for a while, or is off by its BMC and may be on its
+// way up, and is not going by a stop that it took. A guest that may be on its way up is told by its host when it is.
 func (e *Works) isBeyondReach(i int) bool {
 	if !e.isYetToStop(i) || !e.Looked(i) || e.IsLeavingStill(i) {
 		return false
 	}
-	isMute := e.IsMuteForLong(i)
-	if host := e.HostOf(i); e.Graph.Node(i).Kind == plan.VM && host >= 0 { // else its host may be told, or whoever manages that
-		isMute = isMute && (e.IsMute(host) || e.IsOff(host))
+	isMute, host := e.IsMuteForLong(i), e.HostOf(i)
+	switch {
+	case e.Graph.Node(i).Kind != plan.VM:
+		return isMute || e.Beliefs[i].Answer == plan.Off && e.Rises(i)
+	case host >= 0: // else its host may be told, or whoever manages that
+		return isMute && (e.IsMute(host) || e.IsOff(host))
 	}
-	return isMute || e.Beliefs[i].Answer == plan.Off && e.Rises(i)
+	return isMute
 }
 
-// isPastHelp reports whether nothing that could be told to a node would take it down any sooner.
-func (e *Works) isPastHelp(i int) bool { return e.isBeyondReach(i) || e.isInVain(i) }
-
-// isInVain reports whether what is under way on a node has done nothing in the time that it takes, and nothing else can be told: a flush, or a power-off.
+// isInVain reports whether what is under way on a node is to be given up in the last call, as all that comes after it would be too late otherwise: a power-off
+// that has had its time, and a flush when only the stops of what it keeps its data on can still be made.
 func (e *Works) isInVain(i int) bool {
 	w := e.nodes[i].work
 	switch {
-	case w == nil || !e.wasSent(i) || w.phase == commanding:
+	case w == nil || w.phase == commanding:
 		return false
 	case w.verb == plan.Flush:
-		return !e.Now.Before(w.since.Add(e.Graph.Node(i).Time(plan.Flush).Nominal + SlowestLook)) // the last look may have come right before its end
+		keepsIt := func(d int) bool { return e.IsLastCall(d) && e.IsTooLate(d) }
+		return keepsIt(i) || slices.ContainsFunc(e.Graph.Needs(i), keepsIt)
 	}
-	return w.rung == plan.Force && w.force.cause != ledger.Hung && !e.IsLeavingStill(i)
+	return e.isForced(i) && w.force.cause != ledger.Hung && !e.MayGoYet(i) && e.isInLastCall(i)
 }
 
 // isYetToStop reports whether the stop of a node that can be asked is due, and has come to no end.
@@ -348,7 +353,7 @@ func (e *Works) Hurry() {
 	var late []int
 	for i := range e.nodes {
 		switch w := e.nodes[i].work; {
-		case e.isPastHelp(i) && e.isInLastCall(i):
+		case e.isInVain(i), e.isBeyondReach(i) && e.isInLastCall(i):
 			e.passBy(i)
 		case w == nil || e.Press[i] == want.NoPressure:
 		case w.phase == asking && e.Press[i] >= want.ReserveReached && e.wanted(i):

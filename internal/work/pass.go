@@ -122,22 +122,20 @@ func (e *Works) passStop(i int) {
 }
 
 // risksData says why a stop is not told because of what is not on its storage yet; "" if it is. When only the time for that stop is left, what was given up
-// is no reason.
+// is no reason; and an earlier try had its own.
 func (e *Works) risksData(i int) string {
 	c := e.leaving(i)
-	switch {
-	case e.IsLastCall(i):
+	c.Cause, c.Reason = "", ""
+	if e.IsLastCall(i) {
 		h := e.hasteOf(i)
 		c.Cause, c.Reason = h.cause, h.reason
-	case c.Rung == plan.Stop: // an earlier try had its own reason
-		c.Cause, c.Reason = "", ""
 	}
 	return permit.RisksData(&e.Estate, c)
 }
 
 // leftDirty lists what holds data that is not on its storage yet, and was given up, where only the time for that storage's stop is left.
 func (e *Works) leftDirty(i int) []string {
-	if e.nodes[i].work.rung != plan.Stop || !e.IsLastCall(i) {
+	if !e.IsLastCall(i) {
 		return nil
 	}
 	var dirty []string
@@ -159,8 +157,8 @@ func (e *Works) passesOver(i int, on []string, guestsOnly bool) bool {
 	}
 	dirty := e.leftDirty(i)
 	switch {
-	case len(on)+len(dirty) == 0, kind == plan.VM && guestsOnly:
-	case kind == plan.Host && guestsOnly && len(on) > 0:
+	case len(dirty) == 0 && (len(on) == 0 || kind == plan.VM && guestsOnly):
+	case len(dirty) == 0 && kind == plan.Host && guestsOnly:
 		e.takeAlong(i, on)
 	case e.IsLastCall(i) && (w.rung == plan.Stop || kind != plan.Other) && !slices.ContainsFunc(e.UsersOf(i), e.isWaitedFor):
 		w.force = e.hasteOf(i)

@@ -58,7 +58,7 @@ var bugs = []bug{
 	{name: "rule 1: storage is stopped while what uses it is on", edits: []edit{
 		{permitPermit, "\treturn notProvenOff(e, c, slices.DeleteFunc(slices.Clone(e.UsersOf(c.Node)), func(u int) bool { return c.passesOver(e, u) }), \"uses it\")\n", "\treturn \"\"\n"},
 		{workPass, "\tcase doubtful:\n\t\te.doubts(i)", "\tcase doubtful && e.Graph.Node(i).Kind != plan.Other:\n\t\te.doubts(i)"},
-		{workPass, "\tcase len(on)+len(dirty) == 0, kind == plan.VM", "\tcase len(on)+len(dirty) == 0, kind == plan.Other, kind == plan.VM"},
+		{workPass, "(len(on) == 0 || kind == plan.VM && guestsOnly):", "(len(on) == 0 || kind == plan.Other || kind == plan.VM && guestsOnly):"},
 		{wantWant, "\t\treturn kind == plan.Host && worst == Unproven", "\t\treturn kind == plan.Other || kind == plan.Host && worst == Unproven"},
 	}},
 	{name: "rule 2: a host is stopped with VMs on it", edits: []edit{
@@ -67,7 +67,7 @@ var bugs = []bug{
 	}},
 	{name: "rule 3: an output is cut with what was given up on it", edits: []edit{
 		{permitPermit, "\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"is fed by it\")", "\treturn \"\""},
-		{workPass, "\tcase len(on)+len(dirty) == 0, kind == plan.VM", "\tcase len(on)+len(dirty) == 0, w.verb == plan.Cut, kind == plan.VM"},
+		{workPass, "(len(on) == 0 || kind == plan.VM && guestsOnly):", "(len(on) == 0 || w.verb == plan.Cut || kind == plan.VM && guestsOnly):"},
 		{workPass, "\tcase doubtful:\n\t\te.doubts(i)", "\tcase doubtful && w.verb != plan.Cut:\n\t\te.doubts(i)"},
 		{wantWant, "\tcase worst == Pending || s.Verb != plan.Stop:\n\t\treturn false", "\tcase worst == Pending || s.Verb != plan.Stop:\n\t\treturn worst != Pending && s.Verb == plan.Cut"},
 	}},
@@ -99,7 +99,7 @@ var bugs = []bug{
 	}},
 	{name: "rule 10: a VM is stopped before its users", edits: []edit{
 		{permitPermit, "\t\t\tif !e.IsOff(u) && !o.Nodes[u].GivenUp.Has(plan.Stop) && !e.HasNoPower(u) {", "\t\t\tif !e.IsOff(u) && o == nil {"},
-		{workPass, "kind == plan.VM && guestsOnly:", "kind == plan.VM:"},
+		{workPass, "kind == plan.VM && guestsOnly):", "kind == plan.VM):"},
 		{wantWant, "\tcase worst == Pending || s.Verb != plan.Stop:\n", "\tcase worst == Pending && kind != plan.VM || s.Verb != plan.Stop:\n"},
 	}},
 	{name: "rule 10: something is started before what it needs", edits: []edit{
@@ -224,7 +224,7 @@ var bugs = []bug{
 	{name: "want: a drill takes what others still need", edits: []edit{
 		{engineDrill, "\tif why := e.needed(d.In); why != \"\" {", "\tif why := e.needed(d.In); why == \"never\" {"},
 		{engineRefuse, "e.notSeen, e.needed}", "e.notSeen}"},
-		{workPass, "\tcase len(on)+len(dirty) == 0, kind == plan.VM", "\tcase len(on)+len(dirty) == 0, e.InDrill(i), kind == plan.VM"},
+		{workPass, "(len(on) == 0 || kind == plan.VM && guestsOnly):", "(len(on) == 0 || e.InDrill(i) || kind == plan.VM && guestsOnly):"},
 		{permitPermit, "\tif !c.Rung.TakesDown() || e.Graph.Node(c.Node).Kind != plan.Host {", "\tif !c.Rung.TakesDown() || e.InDrill(c.Node) || e.Graph.Node(c.Node).Kind != plan.Host {"},
 	}},
 	{name: "want: a step goes on when the first of those before it has ended", edits: []edit{
@@ -279,7 +279,7 @@ var bugs = []bug{
 	{name: "outlet: it is switched off under its load", edits: []edit{
 		{planStep, "after := slices.Concat(users, b.aside[i])\n", "after := slices.Concat(users, b.aside[i])\n\tif n.Kind == Outlet {\n\t\tafter = nil\n\t}\n"},
 		{permitPermit, "\treturn notProvenOff(e, c, slices.DeleteFunc(slices.Clone(e.UsersOf(c.Node)), func(u int) bool { return c.passesOver(e, u) }), \"uses it\")\n", "\tif decl.Kind == plan.Outlet {\n\t\treturn \"\"\n\t}\n\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n"},
-		{workPass, "\tcase len(on)+len(dirty) == 0, kind == plan.VM", "\tcase len(on)+len(dirty) == 0, kind == plan.Outlet, kind == plan.VM"},
+		{workPass, "(len(on) == 0 || kind == plan.VM && guestsOnly):", "(len(on) == 0 || kind == plan.Outlet || kind == plan.VM && guestsOnly):"},
 	}},
 	{name: "outlet: an output is cut before its outlets", edits: []edit{
 		{planStep, "if i != except && b.in(i) && b.last[i] >= 0 {", "if i != except && b.in(i) && b.last[i] >= 0 && b.estate.Node(i).Kind != Outlet {"},
@@ -357,7 +357,7 @@ var bugs = []bug{
 		{workGuard, "return !e.CannotAnswer(user) && (", "return ("},
 	}},
 	{name: "ladder: what nothing reaches is waited for to the end of the battery", by: "./test/dst TestNotLost", edits: []edit{
-		{workLadder, "case e.isPastHelp(i) && e.isInLastCall(i):", "case false:"},
+		{workLadder, "case e.isInVain(i), e.isBeyondReach(i) && e.isInLastCall(i):", "case e.isInVain(i):"},
 	}},
 	{name: "step: a stop that has waited leaves on a look of before", by: "./test/dst TestRegressions", edits: []edit{
 		{workStep, "if e.hasWaited(i) {", "if e.hasWaited(i) && i < 0 {"},
@@ -369,22 +369,37 @@ var bugs = []bug{
 		{workLadder, " || e.Beliefs[i].Answer == plan.Off && e.Rises(i)", ""},
 	}},
 	{name: "ladder: a guest that does not answer is given up though its host may be told", by: "./test/dst TestRegressions", edits: []edit{
-		{workLadder, "isMute = isMute && (e.IsMute(host) || e.IsOff(host))", "isMute = e.IsMute(i)"},
+		{workLadder, "return isMute && (e.IsMute(host) || e.IsOff(host))", "return e.IsMute(i)"},
 	}},
 	{name: "permit: storage below a flush that was given up has no last call", by: "./test/dst TestNotLost", edits: []edit{
 		{permitPermit, "e.Entry(cache).GivenUp.Has(plan.Flush)", "e.Entry(cache).GivenUp.Has(plan.Cut)"},
 	}},
 	{name: "ladder: a flush is waited for past the last call", by: "./test/dst TestNotLost", edits: []edit{
-		{workLadder, "return !e.Now.Before(w.since.Add(e.Graph.Node(i).Time(plan.Flush).Nominal + SlowestLook))", "return false"},
+		{workLadder, "return e.IsLastCall(d) && e.IsTooLate(d)", "return e.IsLastCall(d) && d < 0"},
 	}},
 	{name: "ladder: a power-off that does not show is waited for past the last call", by: "./test/dst TestStopped", edits: []edit{
-		{workLadder, "w.force.cause != ledger.Hung && !e.IsLeavingStill(i)", "w.force.cause == ledger.Hung"},
+		{workLadder, "w.force.cause != ledger.Hung && !e.MayGoYet(i)", "w.force.cause == ledger.Hung && !e.MayGoYet(i)"},
 	}},
 	{name: "pass: a stop that is told anew has the haste of before", by: "./test/dst TestRegressions", edits: []edit{
-		{workPass, "\tcase c.Rung == plan.Stop:", "\tcase c.Node < 0:"},
+		{workPass, "\tc.Cause, c.Reason = \"\", \"\"\n", ""},
 	}},
 	{name: "believe: what was shutting down when it was powered off stays on", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefQuestions, "e.Now.Before(e.Beliefs[i].Going.Add(", "e.Last(i).Rung != plan.Force && e.Now.Before(e.Beliefs[i].Going.Add("},
+	}},
+	{name: "ladder: a flush is given up with minutes left for it", by: "./test/dst TestAllDone", edits: []edit{
+		{workLadder, "return e.IsLastCall(d) && e.IsTooLate(d)", "return e.IsLastCall(d)"},
+	}},
+	{name: "questions: a power-off is done at once, or does nothing", by: "./test/dst TestAllDone", edits: []edit{
+		{beliefQuestions, "\t\tif last.Attempt > 1 {\n", "\t\tif last.Attempt > 0 {\n"},
+	}},
+	{name: "pass: a storage VM that is not forced is told nothing over a dirty cache", by: "./test/dst TestRegressions", edits: []edit{
+		{workPass, "case len(dirty) == 0 && (len(on) == 0", "case (len(on) == 0"},
+	}},
+	{name: "ladder: a flush ends for a switch whose battery gives out", by: "./test/dst TestNotLost", edits: []edit{
+		{workLadder, "keepsIt := func(d int) bool { return e.IsLastCall(d) && e.IsTooLate(d) }", "keepsIt := func(d int) bool { return e.isInLastCall(d) }"},
+	}},
+	{name: "ladder: a guest that was just told to start is given up as beyond reach", by: "./test/dst TestRegressions", edits: []edit{
+		{workLadder, "\tcase e.Graph.Node(i).Kind != plan.VM:\n", "\tcase e.Graph.Node(i).Kind != plan.VM || e.Rises(i):\n"},
 	}},
 	{name: "pressure: the last call leaves storage the reserve alone", by: "./test/dst TestNotLost", edits: []edit{
 		{foresightPressure, "last := max(reserve, e.lastTakes(k).Seconds())", "last := reserve"},
@@ -503,7 +518,7 @@ var bugs = []bug{
 	}},
 	{name: "rule 1: what was not given up is passed over too", edits: []edit{
 		{workPass, "\treturn !e.IsPassable(u) || ", "\treturn "},
-		{permitPermit, "c.Reason != \"\" && e.IsPassable(user)", "c.Reason != \"\""},
+		{permitPermit, "c.isOfLastCall(e) && e.IsPassable(user)", "c.isOfLastCall(e)"},
 	}},
 	{name: "want: storage waits for what was given up to the end", by: "./internal/engine TestStories", edits: []edit{
 		{wantWant, "worst == Unproven || e.IsLastCall(s.Node)", "worst == Unproven"},
@@ -518,7 +533,7 @@ var bugs = []bug{
 		{foresightPressure, "return len(sources) > 0 && !slices.ContainsFunc(sources, lives)", "return len(sources) > 0 && (lives == nil || e.feedPressure(i) >= want.LastCall)"},
 	}},
 	{name: "rule 1: what refused is passed over while it shuts down", by: "./test/dst TestRegressions", edits: []edit{
-		{beliefQuestions, " && !leaves && !e.GoesSoon(i)\n", " && (!leaves || true)\n"},
+		{beliefQuestions, " && !e.MayGoYet(i) && hasShown\n", " && (hasShown || true)\n"},
 	}},
 	{name: "rule 1: storage is powered off in the last call", by: "./test/dst TestRegressions", edits: []edit{
 		{workPass, "e.IsLastCall(i) && (w.rung == plan.Stop || kind != plan.Other)", "e.IsLastCall(i)"},

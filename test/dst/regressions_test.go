@@ -58,6 +58,20 @@ func TestNotLost(t *testing.T) {
 	})
 }
 
+// TestAllDone plays scenarios in which the battery gets low while what is under way takes longer than usual, and there is time for it: nothing is given up.
+func TestAllDone(t *testing.T) {
+	t.Parallel()
+	replay(t, "testdata/all-done/*.yaml", func(t *testing.T, r *sim.Result) {
+		require.Empty(t, r.Missing)
+		require.Empty(t, r.Crashed)
+		for _, rec := range r.Records {
+			if rec.Kind == ledger.Failed {
+				require.NotContains(t, []plan.Verb{plan.Stop, plan.Flush}, *rec.Verb, "%s: %s", rec.Node, rec.Reason)
+			}
+		}
+	})
+}
+
 // TestStopped plays scenarios in which something does not come back by itself, and yet nothing loses its power while it is on.
 func TestStopped(t *testing.T) {
 	t.Parallel()

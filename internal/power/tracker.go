@@ -10,6 +10,9 @@ const (
 	ReturnAfter = 5 * time.Second
 	// lineGap is the longest silence that does not interrupt a time on line.
 	lineGap = 15 * time.Second
+	// enough is what is left of a battery that is not empty at the next word: percent, and seconds.
+	enough = 10
+	while  = 60
 )
 
 // Tracker follows one supply. It is not safe for concurrent use.
@@ -32,6 +35,7 @@ type Tracker struct {
 	plain  bool // it has been heard without the word OFF: where it says that, it means it
 	meant  bool // the last reading was the first without, after OFF on battery: that was meant
 	feigns bool // that its output is off was rehearsed
+	empty  bool // the last reading said that nothing is left
 	low    span
 	forced span // told down by NUT's primary
 	sag    span // brownout
@@ -74,6 +78,7 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 	was, gap := t.flow(), now.Sub(t.heardAt)
 	deaf := t.silent && gap > lineGap
 	r.Status = t.words(&r)
+	t.doubtEmpty(&r)
 	if r.Voltage.Known && r.Status.Has(OL) && !r.Status.any(OB|CAL|DISCHRG|LB) {
 		t.volts = max(t.volts, r.Voltage.Value)
 	}
@@ -102,6 +107,17 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 	t.battery.read(now, r, t.flow(), t.says(now, t.low), isRash(now.Sub(t.out), r.Charge))
 	t.stretch(now)
 	t.battery.forget(now, t.flow())
+}
+
+// doubtEmpty drops figures by which nothing is left from one word to the next of a battery that had enough: cards and drivers tell a zero now and then, and that may be
+// the last word for long. It is so if the next word says it too.
+func (t *Tracker) doubtEmpty(r *Reading) {
+	was := t.empty
+	t.empty = r.Runtime.Known && r.Runtime.Value <= 0 || r.Charge.Known && r.Charge.Value <= 0
+	hadEnough := t.charge.figure.Known && t.charge.figure.Value > enough || t.battery.runtime.left > while
+	if t.empty && !was && hadEnough {
+		r.Runtime, r.Charge = Figure{}, Figure{}
+	}
 }
 
 // follow notes what the mains are now.

@@ -11,7 +11,8 @@ import (
 // inGoodTime is how long before its power goes storage could have been told to stop, at the least, where that is to be asked why it was not.
 const inGoodTime = 5 * time.Minute
 
-// judgeLeft notes storage that answers, and on which nothing has been on for minutes, and that loses its power without having been told to stop.
+// judgeLeft notes storage that answers, and that loses its power without having been told to stop, though all that is on of what stands on it is of the same kind:
+// it answers, nothing on it has been on for minutes, and nobody told it to stop.
 //
 // It is judged when an output goes off whose shutdown began in good time, which is heard and honest, and while the controller was there and free to act all the
 // while. Of another supply of the storage that went off unheard nobody could know.
@@ -25,19 +26,21 @@ func (r *Referee) judgeLeft(s *supply, at time.Time) {
 		return f != s.node && r.place[f] >= 0 && (r.supplyAt(f).output || r.supplyAt(f).deaf)
 	}
 	for _, i := range r.estate.Dependents(s.node) {
-		if !r.nodes[i].given.Has(plan.Stop) && r.isFreeStorage(at, i) && !slices.ContainsFunc(r.estate.AllSources(i), hasPower) {
+		if r.estate.Node(i).Risk == plan.Storage && r.isLeft(at, i) && !slices.ContainsFunc(r.estate.AllSources(i), hasPower) {
 			r.Avoidable = append(r.Avoidable, fmt.Sprintf("%s lost its power at %s while it was on, and was never told to stop", r.id(i), at.Sub(r.began)))
 		}
 	}
 }
 
-// isFreeStorage reports whether a node holds up others and answers, and nothing on it has been on for a while.
-func (r *Referee) isFreeStorage(at time.Time, i int) bool {
+// isLeft reports whether a node that others stand on answers, was not told to stop, and none of those was on in the last minutes that is not left as well.
+func (r *Referee) isLeft(at time.Time, i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
-	holds := decl.Kind == plan.Other && !decl.Switches || decl.Kind == plan.VM || decl.Kind == plan.Host
-	isStorage := holds && decl.Can.Has(plan.Stop) && len(r.usersOf(i)) > 0
 	answers := n.now.State == plan.On && n.vain.IsZero() && !n.lied && at.Sub(n.changed) >= inGoodTime
-	return isStorage && answers && !slices.ContainsFunc(r.usersOf(i), func(u int) bool {
-		return !r.nodes[u].isDown() || at.Sub(r.nodes[u].changed) < inGoodTime
+	if !answers || decl.Switches || !decl.Can.Has(plan.Stop) || n.given.Has(plan.Stop) || len(r.usersOf(i)) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(r.usersOf(i), func(u int) bool {
+		isOff := r.nodes[u].isDown() && at.Sub(r.nodes[u].changed) >= inGoodTime
+		return !isOff && !r.isLeft(at, u)
 	})
 }

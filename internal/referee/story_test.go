@@ -62,6 +62,8 @@ func room(t *testing.T, large bool) *plan.Estate {
 			n.ByPower = true
 		case "db":
 			n.Risk = plan.Database
+		case "nas":
+			n.Risk = plan.Storage
 		case "cluster":
 			n.Stage = power.ProtectStage
 		}

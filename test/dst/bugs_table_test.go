@@ -398,6 +398,9 @@ var bugs = []bug{
 	{name: "ladder: a flush ends for a switch whose battery gives out", by: "./test/dst TestNotLost", edits: []edit{
 		{workLadder, "keepsIt := func(d int) bool { return e.IsLastCall(d) && e.IsTooLate(d) }", "keepsIt := func(d int) bool { return e.isInLastCall(d) }"},
 	}},
+	{name: "power: one word that says zero is the end", by: "./internal/power TestScripts", edits: []edit{
+		{"internal/power/tracker.go", "t.empty && !was && hadEnough", "t.empty && !was && !hadEnough"},
+	}},
 	{name: "ladder: a guest that was just told to start is given up as beyond reach", by: "./test/dst TestRegressions", edits: []edit{
 		{workLadder, "\tcase e.Graph.Node(i).Kind != plan.VM:\n", "\tcase e.Graph.Node(i).Kind != plan.VM || e.Rises(i):\n"},
 	}},

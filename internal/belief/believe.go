@@ -12,7 +12,7 @@ import (
 func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked time.Time) {
 	b := &e.Beliefs[i]
 	if seen.State == plan.Off && seen.ByBMC {
-		seen.State = e.believeBMC(i)
+		seen.State = e.believeBMC(i, seen.Agreed)
 	}
 	wasMute := b.Answer == plan.Unreachable
 	wasSilent := wasMute || b.Answer == plan.Unknown
@@ -87,16 +87,22 @@ func (e *Estate) downAfterSilence(i int) {
 
 // believeBMC gives what the word of a BMC is worth that its machine, which does not answer, is off. It may be of before a cycle, and
 // is if its output is off as far as is known: that is on again. What nobody told to stop is off only for want of power, and while what feeds it
-// is not heard that may be back. And whether the two have ever agreed is forgotten with a crash.
-func (e *Estate) believeBMC(i int) plan.State {
+// is not heard that may be back. And whether the two have ever agreed is forgotten with a crash, unless they have since, or it was proven off before.
+func (e *Estate) believeBMC(i int, agreed bool) plan.State {
 	switch feed := e.feedOf(i); {
 	case feed == maybeCycled || feed == unfed || feed == fedUnheard && !e.AcceptedStop(i):
 		return plan.Unreachable
-	case !e.ResumedAt.IsZero():
+	case !e.ResumedAt.IsZero() && !agreed && !e.isShownOff(i):
 		e.Beliefs[i].OnAt = time.Time{} // it answers no more, and nothing says that it is on
 		return plan.Unreachable
 	}
 	return plan.Off
+}
+
+// isShownOff reports whether a node was proven off, on record, and nothing is that may have started it since.
+func (e *Estate) isShownOff(i int) bool {
+	n := e.Entry(i)
+	return n.Shown == ledger.ShownOff && n.Lit == ledger.Unlit
 }
 
 // take takes an answer that says something, and reports whether it is the same as before. What it does not speak of is as it was.

@@ -6,6 +6,7 @@ import (
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/want"
 	"ebbtide/internal/work"
 )
 
@@ -52,8 +53,8 @@ func stopSettled(e *Engine, i int) bool {
 }
 
 func stopAnswers(e *Engine, i int) bool {
-	n := e.Entry(i)
-	return n.GivenUp.Has(plan.Stop) && n.Untried.Has(plan.Stop) && e.IsUp(i) && e.IsDark(i) && n.Falls+1 < max(e.Graph.Node(i).Attempts, 2)
+	n, isPlug := e.Entry(i), e.Graph.Node(i).Switches && e.Press[i] >= want.LastCall // which goes no more
+	return n.GivenUp.Has(plan.Stop) && n.Untried.Has(plan.Stop) && !isPlug && e.IsUp(i) && e.IsDark(i) && n.Falls+1 < max(e.Graph.Node(i).Attempts, 2)
 }
 
 func putBackAnswers(e *Engine, i int) bool {

@@ -184,7 +184,7 @@ func (e *Engine) close() {
 		reasons = append(reasons, "not seen before the outage, not on now: "+named(doubtful))
 	}
 	if len(unseen) > 0 {
-		reasons = append(reasons, "on before the outage but not now, because of what happened while Ebbtide was not running: "+named(unseen))
+		reasons = append(reasons, "on before the outage but not now, and not found on when it began: "+named(unseen))
 	}
 	if silent := e.ids(func(i int) bool { k := e.Ledger.SupplyOf[i]; return k >= 0 && e.Supplies[k].Mute }); len(silent) > 0 {
 		reasons = append(reasons, "not heard, assumed unchanged: "+strings.Join(silent, ", "))

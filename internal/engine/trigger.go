@@ -96,8 +96,7 @@ func (e *Engine) judgePressure() {
 		s, t, was := &e.Supplies[k], &e.Times[k], e.Times[k]
 		now := e.pressureOf(k)
 		e.tellEnding(k)
-		*t = foresight.Time{Battery: now, Load: now, Trusted: !e.Standing(k).IsOut() || s.IsCountedOn(), Gone: e.Standing(k).Cycle.IsDark(), Ahead: was.Ahead}
-		t.Late = now >= want.LastCall && e.IsLate(k)
+		*t = foresight.Time{Battery: now, Load: now, Trusted: !e.Standing(k).IsOut() || s.IsCountedOn(), Gone: e.Standing(k).Cycle.IsDark(), Late: e.IsLate(k, now), Ahead: was.Ahead}
 		if e.IsBeingCut(k) {
 			t.Load, t.Late = want.GoesDark, true // what hangs on it alone is about to lose its power, or has
 		}

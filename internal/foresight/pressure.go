@@ -44,10 +44,10 @@ func (e *Foresight) lastTakes(k int) time.Duration {
 	return e.longest(k, func(l *last) time.Duration { return l.takes })
 }
 
-// IsLate reports whether the battery of a supply leaves no more than the time of those stops, without a flush.
-func (e *Foresight) IsLate(k int) bool {
+// IsLate reports whether the battery of a supply, whose time is so short, leaves no more than the time of those stops, without a flush.
+func (e *Foresight) IsLate(k int, battery want.Pressure) bool {
 	left, _ := e.Supplies[k].State.Outlook.At(pressing)
-	return left.Known && left.Value <= e.longest(k, func(l *last) time.Duration { return l.stops }).Seconds()
+	return battery >= want.LastCall && left.Known && left.Value <= e.longest(k, func(l *last) time.Duration { return l.stops }).Seconds()
 }
 
 func (e *Foresight) longest(k int, takes func(*last) time.Duration) time.Duration {

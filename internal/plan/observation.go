@@ -75,6 +75,8 @@ type Observation struct {
 	RemainFor time.Duration `json:"remain_for,omitempty"`
 	// ByBMC says of a node that is Off that its BMC alone says so: its own system did not answer.
 	ByBMC bool `json:"by_bmc,omitempty"`
+	// Agreed says besides that the two have both said on since this process began: they are of one machine.
+	Agreed bool `json:"agreed,omitempty"`
 	// Uncut says of a supply that is On that it took our cut and did not make it: nothing has been cycled.
 	Uncut bool `json:"uncut,omitempty"`
 }

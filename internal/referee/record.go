@@ -2,6 +2,7 @@ package referee
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -256,7 +257,7 @@ func (r *Referee) accepted(i int, verb plan.Verb, outcome ledger.Outcome) {
 	if outcome == ledger.Refused && verb == plan.Start { // nobody waits for what may refuse for good
 		r.fly(i, false)
 	}
-	if outcome == ledger.Refused && verb == plan.Force && !n.toldAtBefore.IsZero() { // it goes on as it went
+	if isLost := outcome == ledger.Refused || outcome == ledger.Unreached; isLost && verb == plan.Force && !n.toldAtBefore.IsZero() { // it goes on as it went
 		n.toldAt, n.toldBy = n.toldAtBefore, plan.Stop
 	}
 }
@@ -281,7 +282,10 @@ func (r *Referee) wasTried(at time.Time, i int, verb plan.Verb) bool {
 	n := &r.nodes[i]
 	waited := !n.intent.at.IsZero() && at.Sub(n.intent.at) >= slowness && at.Sub(r.resumed) >= slowness
 	silent := !n.vain.IsZero() && (waited || n.vain.Sub(n.vainSince) >= slowness)
-	return n.given.Has(verb) || n.given.Has(plan.Force) || silent || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone || n.now.State == plan.Stopping
+	isPlug := r.estate.Node(i).Switches && verb == plan.Stop && slices.ContainsFunc(r.usersOf(i), func(u int) bool {
+		return r.nodes[u].failed.Has(plan.Stop) && !r.nodes[u].isDown()
+	})
+	return isPlug || n.given.Has(verb) || n.given.Has(plan.Force) || silent || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone || n.now.State == plan.Stopping
 }
 
 // proven takes that something is shown as done.

@@ -183,11 +183,11 @@ func (e *Wants) faceOf(i int) face {
 	return face{up: e.ShowsUp(i), goes: e.Goes(i), dead: dead{e.IsOff(i), e.IsCutOff(i) && e.IsMute(i)}}
 }
 
-// touchUsers has judged anew what is judged by the face of a node: what runs on it as a host, and what answers although it has no power, as
-// far as is known, since what it needs does.
+// touchUsers has judged anew what is judged by the face of a node: what runs on it as a host, what keeps its data on it, and what answers although it has no
+// power, as far as is known, since what it needs does.
 func (e *Wants) touchUsers(i int) {
 	for _, u := range e.Graph.Dependents(i) {
-		if e.Ledger.Outage.Cut[u] && e.ShowsUp(u) || e.HostOf(u) == i {
+		if e.Ledger.Outage.Cut[u] && e.ShowsUp(u) || e.HostOf(u) == i || e.Graph.Node(u).Can.Has(plan.Flush) {
 			e.Course.markAll(u)
 		}
 	}

@@ -1,6 +1,8 @@
 package want
 
 import (
+	"slices"
+
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -62,7 +64,7 @@ func (e *Wants) IsDone(id int) bool {
 	default:
 	}
 	switch {
-	case e.IsOff(i), e.HasNoPower(i), s.Verb == plan.Stop && e.IsCutOff(i) && !e.RunsOn(i, s.stage):
+	case e.IsOff(i), e.HasNoPower(i), s.Verb != plan.Protect && e.IsCutOff(i) && !e.RunsOn(i, s.stage), s.Verb == plan.Flush && e.isGroundOff(i):
 		return true
 	case e.Under[i] == id, s.Verb == plan.Stop:
 		return false
@@ -70,6 +72,11 @@ func (e *Wants) IsDone(id int) bool {
 		return true
 	}
 	return e.Holds(i, s.Verb, entry.CommandedBy(s.Verb)) && (s.Verb != plan.Protect || !e.LateMayCome(i))
+}
+
+// isGroundOff reports whether what a cache keeps its data on is off: there is nothing to flush it to.
+func (e *Wants) isGroundOff(i int) bool {
+	return slices.ContainsFunc(e.Graph.Needs(i), func(d int) bool { return e.Graph.Node(d).Can.Has(plan.Stop) && e.IsOff(d) })
 }
 
 // judgeCut is JudgeStep for the cut of an output.

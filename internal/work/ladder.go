@@ -295,6 +295,13 @@ func (e *Works) isBeyondReach(i int) bool {
 	return isMute
 }
 
+// isPastHelp reports whether nothing is told to a node any more, as that would not reach it, or as it may be a plug and what stands on it was given up.
+func (e *Works) isPastHelp(i int) bool {
+	isOn := func(u int) bool { return e.Entry(u).GivenUp.Has(plan.Stop) && !e.IsOff(u) && !e.HasNoPower(u) }
+	isPlug := e.Graph.Node(i).Switches && e.nodes[i].work == nil && e.isYetToStop(i)
+	return e.isBeyondReach(i) || isPlug && slices.ContainsFunc(e.UsersOf(i), isOn)
+}
+
 // isInVain reports whether what is under way on a node is to be given up in the last call, as all that comes after it would be too late otherwise: a power-off
 // that has had its time, and a flush when only the stops of what it keeps its data on can still be made.
 func (e *Works) isInVain(i int) bool {
@@ -333,6 +340,9 @@ func (e *Works) passBy(i int) {
 		return
 	case w != nil && w.rung == plan.Force && e.isInVain(i):
 		why = "it was powered off and does not show as off, and the battery is nearly empty"
+	case w == nil && e.Graph.Node(i).Switches:
+		why = "what stands on it was given up and is on, and the battery is nearly empty"
+		e.take(e.Course.Find(i, plan.Stop, plan.Down)).placed = false
 	case w == nil:
 		e.take(e.Course.Find(i, plan.Stop, plan.Down)).placed = false
 	}
@@ -353,7 +363,7 @@ func (e *Works) Hurry() {
 	var late []int
 	for i := range e.nodes {
 		switch w := e.nodes[i].work; {
-		case e.isInVain(i), e.isBeyondReach(i) && e.isInLastCall(i):
+		case e.isInVain(i), e.isPastHelp(i) && e.isInLastCall(i):
 			e.passBy(i)
 		case w == nil || e.Press[i] == want.NoPressure:
 		case w.phase == asking && e.Press[i] >= want.ReserveReached && e.wanted(i):

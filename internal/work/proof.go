@@ -94,7 +94,7 @@ func (e *Works) wasLost(i int) bool {
 	case w.rung == plan.Start:
 		return stays && b.Answer == plan.Off
 	case w.rung == plan.Force && b.Answer == plan.Stopping:
-		return stays
+		return stays || w.answer == ledger.WasUnreached
 	}
 	return b.Answer == plan.On && b.Look > e.Last(i).Op && e.Last(i).Open && w.answer != ledger.WasAccepted
 }

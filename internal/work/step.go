@@ -147,11 +147,8 @@ func (e *Works) send(i int) {
 		e.end(i)
 		return
 	}
-	switch {
-	case verb == plan.Force && attempt == 1:
-		e.Notify(true, fmt.Sprintf("%s %s: %s", e.Would("powering off", "would power off"), decl.ID, w.force.reason))
-	case verb == plan.Stop && attempt == 1 && w.force.reason != "":
-		e.Notify(true, fmt.Sprintf("%s %s: %s", e.Would("shutting down", "would shut down"), decl.ID, w.force.reason))
+	if attempt == 1 && (verb == plan.Force || w.force.reason != "") {
+		e.tellForced(i)
 	}
 	e.count(i, w.rung == plan.Stop)
 	e.Beliefs[i].Commanded(verb, w.op, e.Now)
@@ -167,6 +164,20 @@ func (e *Works) send(i int) {
 	e.enter(w, commanding)
 	w.next = time.Time{}
 	e.arm(i)
+}
+
+// tellForced tells people of what is powered off, stopped or cut without what is asked for otherwise.
+func (e *Works) tellForced(i int) {
+	w := e.nodes[i].work
+	says, would := "powering off", "would power off"
+	switch w.rung {
+	case plan.Stop:
+		says, would = "shutting down", "would shut down"
+	case plan.Cut:
+		says, would = "cutting the output of", "would cut the output of"
+	default:
+	}
+	e.Notify(true, fmt.Sprintf("%s %s: %s", e.Would(says, would), e.ID(i), w.force.reason))
 }
 
 // prepare takes down, before a command leaves, what it puts an end to, or begins.

@@ -357,7 +357,7 @@ var bugs = []bug{
 		{workGuard, "return !e.CannotAnswer(user) && (", "return ("},
 	}},
 	{name: "ladder: what nothing reaches is waited for to the end of the battery", by: "./test/dst TestNotLost", edits: []edit{
-		{workLadder, "case e.isInVain(i), e.isBeyondReach(i) && e.isInLastCall(i):", "case e.isInVain(i):"},
+		{workLadder, "case e.isInVain(i), e.isPastHelp(i) && e.isInLastCall(i):", "case e.isInVain(i):"},
 	}},
 	{name: "step: a stop that has waited leaves on a look of before", by: "./test/dst TestRegressions", edits: []edit{
 		{workStep, "if e.hasWaited(i) {", "if e.hasWaited(i) && i < 0 {"},
@@ -400,6 +400,12 @@ var bugs = []bug{
 	}},
 	{name: "power: one word that says zero is the end", by: "./internal/power TestScripts", edits: []edit{
 		{"internal/power/tracker.go", "t.empty && !was && hadEnough", "t.empty && !was && !hadEnough"},
+	}},
+	{name: "ladder: what may be a plug keeps the storage below it on", by: "./test/dst TestStorageIsStopped", edits: []edit{
+		{workLadder, "return e.isBeyondReach(i) || isPlug && slices", "return e.isBeyondReach(i) || isPlug && i < 0 && slices"},
+	}},
+	{name: "want: a cache whose storage is off keeps our own machine on", by: "./test/dst TestNotLost", edits: []edit{
+		{"internal/want/want.go", "s.Verb != plan.Protect && e.IsCutOff(i) && !e.RunsOn(i, s.stage), s.Verb == plan.Flush && e.isGroundOff(i)", "s.Verb == plan.Stop && e.IsCutOff(i) && !e.RunsOn(i, s.stage)"},
 	}},
 	{name: "ladder: a guest that was just told to start is given up as beyond reach", by: "./test/dst TestRegressions", edits: []edit{
 		{workLadder, "\tcase e.Graph.Node(i).Kind != plan.VM:\n", "\tcase e.Graph.Node(i).Kind != plan.VM || e.Rises(i):\n"},

@@ -58,6 +58,16 @@ func TestNotLost(t *testing.T) {
 	})
 }
 
+// TestStorageIsStopped plays scenarios in which something loses its power while it is on, and yet no storage does.
+func TestStorageIsStopped(t *testing.T) {
+	t.Parallel()
+	replay(t, "testdata/storage/*.yaml", func(t *testing.T, r *sim.Result) {
+		for _, id := range []string{"nas", "storage"} {
+			require.NotContains(t, r.Crashed, id)
+		}
+	})
+}
+
 // TestAllDone plays scenarios in which the battery gets low while what is under way takes longer than usual, and there is time for it: nothing is given up.
 func TestAllDone(t *testing.T) {
 	t.Parallel()

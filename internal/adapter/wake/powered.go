@@ -114,12 +114,13 @@ func (p *powered) bothOff(seen plan.Observation, err error) (plan.Observation, e
 	p.course = plan.Starting // if it is seen on after this, it comes up
 	switch {
 	case err != nil:
-		return plan.Observation{State: plan.Off, ByBMC: true, Detail: "its BMC reports it off; its own system could not be queried"}, nil
+		const says = "its BMC reports it off; its own system could not be queried"
+		return plan.Observation{State: plan.Off, ByBMC: true, Agreed: p.agreed, Detail: says}, nil
 	case seen.State == plan.Off:
 		seen.Detail = joined(seen.Detail, "its BMC reports it off, too")
 	default:
 		seen.Detail = joined("its BMC reports it off", seen.Detail)
-		seen.State, seen.ByBMC = plan.Off, true
+		seen.State, seen.ByBMC, seen.Agreed = plan.Off, true, p.agreed
 	}
 	return seen, nil
 }

@@ -249,7 +249,7 @@ func (f *fold) proof() {
 	lost := f.lostWithCuts()
 	for _, node := range on {
 		if !f.wentDown(node, last[node], forced[node]) {
-			if !lost[node] {
+			if !lost[node] && !(last[node] == nil && back[node] && f.canStop(node)) { // what came up, and was not told to go
 				continue
 			}
 			f.Proof.Lost++
@@ -261,6 +261,15 @@ func (f *fold) proof() {
 			f.Proof.Back++
 		}
 	}
+}
+
+// canStop reports whether a node can be told to stop, as far as is known of it.
+func (f *fold) canStop(id string) bool {
+	if f.Estate == nil {
+		return true
+	}
+	i, known := f.Estate.Index(id)
+	return known && f.Estate.Node(i).Can.Has(plan.Stop)
 }
 
 // inSnapshot lists what the snapshot has as on, supplies apart.

@@ -588,6 +588,31 @@ func TestReportsOfDrawnOutages(t *testing.T) {
 }
 
 // TestACutThatFailed: what starts by the return of its power alone rests on it, so it stands where people read first.
+// TestABatteryThatGaveOutUnseen: nothing was told to go, and what was on is shown to have come up. It lost its power in between.
+func TestABatteryThatGaveOutUnseen(t *testing.T) {
+	t.Parallel()
+	s := begin("run").stage("shutdown", -30).
+		add(5*time.Minute, ledger.Record{Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "it was not heard for a while"}).
+		up().
+		step(time.Minute, ledger.Proven, plan.Start, "nas", "it came back by itself").by(ledger.Already).
+		step(time.Minute, ledger.Intent, plan.Start, "vm", "").
+		step(time.Minute, ledger.Proven, plan.Start, "vm", "").
+		closed("everything that was on is on again")
+	r := told(t, s.records, known(t))
+	require.Equal(t, 2, r.Proof.Lost)
+	require.Contains(t, r.Sentences[1], "2 cut off without being proven off (nas and vm)")
+}
+
+func TestStorageThatWasStoppedOverADirtyCache(t *testing.T) {
+	t.Parallel()
+	s := begin("run").stage("shutdown", 42).
+		step(0, ledger.Intent, plan.Stop, "vm", "").step(time.Minute, ledger.Proven, plan.Stop, "vm", "").
+		step(time.Minute, ledger.Intent, plan.Stop, "nas", "the battery is nearly empty"+ledger.LeftDirty+"pool").by(ledger.Pressed).
+		step(time.Minute, ledger.Proven, plan.Stop, "nas", "").up().closed("everything that was on is on again")
+	r := told(t, s.records, known(t))
+	require.Contains(t, r.Sentences[1], "; pool was not proven clean when its storage was stopped.")
+}
+
 func TestACutThatFailed(t *testing.T) {
 	t.Parallel()
 	s := night("run")

@@ -239,7 +239,21 @@ func (f *fold) whatWentDown() string {
 	if uncut := f.uncut(); len(uncut) > 0 {
 		text += "; the output of " + english.Series(uncut, named) + " " + f.would("could not be cut", "could not have been cut")
 	}
+	if dirty := f.leftDirty(); len(dirty) > 0 {
+		text += "; " + english.Series(dirty, named) + " " + f.would("was not proven clean when its storage was stopped", "would not have been proven clean when its storage was stopped")
+	}
 	return sentence(text)
+}
+
+// leftDirty names the caches that were not proven clean as what they keep their data on was stopped for want of time.
+func (f *fold) leftDirty() []string {
+	var caches []string
+	for i := range f.records {
+		if _, names, is := strings.Cut(f.records[i].Reason, ledger.LeftDirty); is && f.records[i].Kind == ledger.Intent {
+			caches = append(caches, strings.Split(names, ", ")...)
+		}
+	}
+	return unique(caches)
 }
 
 // allOf says that it is all of so many: "both nodes", "all 3 nodes".

@@ -120,6 +120,8 @@ func (e *Estate) anyByPower(k int, may func(u int) bool) bool {
 func (e *Estate) MayHaveGone(i int) bool {
 	n := e.Entry(i)
 	switch {
+	case e.Graph.Node(i).Kind == plan.Self: // it is us, if it was not told in this life
+		return n.Shown == ledger.ShownOff
 	case n.Last.Taken:
 		return true
 	case n.Shown == ledger.ShownOff, n.Last.Answer == ledger.WasObeyed: // up again, it has had its power back

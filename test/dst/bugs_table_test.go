@@ -407,6 +407,9 @@ var bugs = []bug{
 	{name: "want: a cache whose storage is off keeps our own machine on", by: "./test/dst TestNotLost", edits: []edit{
 		{"internal/want/want.go", "s.Verb != plan.Protect && e.IsCutOff(i) && !e.RunsOn(i, s.stage), s.Verb == plan.Flush && e.isGroundOff(i)", "s.Verb == plan.Stop && e.IsCutOff(i) && !e.RunsOn(i, s.stage)"},
 	}},
+	{name: "goal: our own machine, which runs, needs the power cycle", by: "./test/dst TestSoonBack", edits: []edit{
+		{beliefGoal, "\t\treturn n.Shown == ledger.ShownOff\n\tcase n.Last.Taken:", "\t\treturn true\n\tcase n.Last.Taken:"},
+	}},
 	{name: "ladder: a guest that was just told to start is given up as beyond reach", by: "./test/dst TestRegressions", edits: []edit{
 		{workLadder, "\tcase e.Graph.Node(i).Kind != plan.VM:\n", "\tcase e.Graph.Node(i).Kind != plan.VM || e.Rises(i):\n"},
 	}},

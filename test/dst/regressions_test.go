@@ -58,6 +58,17 @@ func TestNotLost(t *testing.T) {
 	})
 }
 
+// TestSoonBack plays scenarios in which all is back within five minutes of when Ebbtide runs again, and nobody is told to start anything by hand.
+func TestSoonBack(t *testing.T) {
+	t.Parallel()
+	replay(t, "testdata/soon/*.yaml", func(t *testing.T, r *sim.Result) {
+		require.Empty(t, r.Missing)
+		again := slices.IndexFunc(r.Records, func(rec ledger.Record) bool { return rec.Kind == ledger.Gap })
+		require.Positive(t, again)
+		require.Less(t, r.Ended-r.Records[again].At.Sub(sim.Epoch), 5*time.Minute)
+	})
+}
+
 // TestStorageIsStopped plays scenarios in which something loses its power while it is on, and yet no storage does.
 func TestStorageIsStopped(t *testing.T) {
 	t.Parallel()

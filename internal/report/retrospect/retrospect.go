@@ -249,7 +249,8 @@ func (f *fold) proof() {
 	lost := f.lostWithCuts()
 	for _, node := range on {
 		if !f.wentDown(node, last[node], forced[node]) {
-			if !lost[node] && !(last[node] == nil && back[node] && f.canStop(node)) { // what came up, and was not told to go
+			cameUp := last[node] == nil && back[node] && f.canStop(node) // and was not told to go
+			if !lost[node] && !cameUp {
 				continue
 			}
 			f.Proof.Lost++

@@ -592,7 +592,7 @@ func TestReportsOfDrawnOutages(t *testing.T) {
 func TestABatteryThatGaveOutUnseen(t *testing.T) {
 	t.Parallel()
 	s := begin("run").stage("shutdown", -30).
-		add(5*time.Minute, ledger.Record{Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "it was not heard for a while"}).
+		add(5*time.Minute, ledger.Record{Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{"ups"}}}).
 		up().
 		step(time.Minute, ledger.Proven, plan.Start, "nas", "it came back by itself").by(ledger.Already).
 		step(time.Minute, ledger.Intent, plan.Start, "vm", "").

@@ -115,6 +115,8 @@ func (d *Daemon) outageInWords(v *engine.View) string {
 	switch {
 	case v.Goal == plan.Up:
 		going = "bringing the estate back"
+	case !v.Begun && s.Down > 0: // an operator has called it off
+		going = "shutting nothing more down"
 	case !v.Begun:
 		going = begunNot
 	}

@@ -344,7 +344,7 @@ func (e *Engine) turnUp(k int) {
 		return
 	}
 	e.watch[k].turned = true
-	id := e.ID(s.Node)
+	id, says := e.ID(s.Node), map[bool]string{false: "now bringing back", true: "ready to bring back"}[o.Orders.Hold]
 	e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up, Supplies: []string{id}, Numbers: e.Numbers(s), Charge: s.Tracker.Holds()}, Reason: "mains are back and the gate is open"})
-	e.Notify(true, e.Would("now bringing back", "would now bring back")+" what "+id+" feeds: mains are back and the gate is open")
+	e.Notify(true, e.Would(says, "would now bring back")+" what "+id+" feeds: mains are back and the gate is open"+e.onHold("started on it"))
 }

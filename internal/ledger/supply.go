@@ -150,7 +150,7 @@ func (l *Ledger) gap() {
 // cycled follows the return of an output, or of an outlet: what hangs on it, and on nothing that carried it meanwhile, may be on
 // its way up, whatever was known of it before. A machine that took a stop need not be off, but is where it has not answered when it has had the
 // time to boot (docs/adr/0005). The stop of what surely comes up with this is void, and that of what runs on another. Where nobody knows whether the
-// output was off, what is on tells that (see cycledUnseen).
+// output was off, what is on tells that (see cycledUnseen). What was given up without having been told to stop is told now.
 func (l *Ledger) cycled(source int, r *Record) {
 	dark := l.estate.Scope(func(f int) bool { return !slices.Contains(r.Carriers, l.estate.Node(f).ID) })
 	for _, i := range l.estate.Dependents(source) {
@@ -160,6 +160,9 @@ func (l *Ledger) cycled(source int, r *Record) {
 		n, decl := &l.Outage.Nodes[i], l.estate.Node(i)
 		comes := decl.ByPower && r.Cause != Unseen && (l.SupplyOf[source] < 0 || slices.Contains(l.estate.Sources(i), source))
 		l.mayWrite(i, CleanUnless)
+		if n.Untried.Has(plan.Stop) { // it could not be told, and can be now
+			n.GivenUp, n.Falls = n.GivenUp&^plan.VerbSet(plan.Stop), 0
+		}
 		n.Last.Taken, n.Lit, n.Snap.Past = n.Last.Taken && !comes && l.estate.HostOf(i) < 0, max(n.Lit, PoweredAgain), true
 		if r.Cause == Cycled && comes && n.Shown == ShownOff && slices.Contains(l.estate.Needs(i), source) {
 			n.Shown = WasTold

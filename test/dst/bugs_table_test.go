@@ -410,6 +410,9 @@ var bugs = []bug{
 	{name: "goal: our own machine, which runs, needs the power cycle", by: "./test/dst TestSoonBack", edits: []edit{
 		{beliefGoal, "\t\treturn n.Shown == ledger.ShownOff\n\tcase n.Last.Taken:", "\t\treturn true\n\tcase n.Last.Taken:"},
 	}},
+	{name: "ledger: what could not be told before is not told when its UPS speaks again", by: "./test/dst TestRegressions", edits: []edit{
+		{"internal/ledger/supply.go", "\t\tif n.Untried.Has(plan.Stop) {", "\t\tif n.Untried.Has(plan.Cut) {"},
+	}},
 	{name: "ladder: a guest that was just told to start is given up as beyond reach", by: "./test/dst TestRegressions", edits: []edit{
 		{workLadder, "\tcase e.Graph.Node(i).Kind != plan.VM:\n", "\tcase e.Graph.Node(i).Kind != plan.VM || e.Rises(i):\n"},
 	}},

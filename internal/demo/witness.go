@@ -20,7 +20,7 @@ import (
 const (
 	gateOnline = 3 * time.Second
 	gateCharge = 60.0             // percent
-	reserve    = 37 * time.Second // four of which go by in one, and Ebbtide is sure of a word on it after five
+	reserve    = 47 * time.Second // four of which go by in one, and Ebbtide is sure of a word on it after five
 )
 
 // watched is what the referee sees here: no machine tells that it is on its way up or down, and the battery is sped up.

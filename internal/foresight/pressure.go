@@ -46,7 +46,7 @@ func (e *Foresight) lastTakes(k int) time.Duration {
 
 // IsLate reports whether the battery of a supply, whose time is so short, leaves no more than the time of those stops, without a flush.
 func (e *Foresight) IsLate(k int, battery want.Pressure) bool {
-	left, _ := e.Supplies[k].State.Outlook.At(pressing)
+	left := e.Supplies[k].State.Likely // by which the output is cut as well
 	return battery >= want.LastCall && left.Known && left.Value <= e.longest(k, func(l *last) time.Duration { return l.stops }).Seconds()
 }
 

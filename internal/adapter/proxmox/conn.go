@@ -168,9 +168,13 @@ func (c *conn) ask(ctx context.Context, at *url.URL, secret, method, path string
 	if into == nil {
 		return nil
 	}
-	if err := json.Unmarshal(text, &struct {
+	err = json.Unmarshal(text, &struct {
 		Data any `json:"data"`
-	}{into}); err != nil {
+	}{into})
+	if end := new(json.SyntaxError); errors.As(err, &end) && end.Offset >= int64(len(text)) { // it was cut short, as by who freezes or goes down
+		return explainTransport(ctx, at.Host, io.ErrUnexpectedEOF)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %s does not answer like Proxmox VE: %w", adapter.ErrRefused, at.Host, err)
 	}
 	return nil

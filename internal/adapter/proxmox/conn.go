@@ -171,7 +171,7 @@ func (c *conn) ask(ctx context.Context, at *url.URL, secret, method, path string
 	err = json.Unmarshal(text, &struct {
 		Data any `json:"data"`
 	}{into})
-	if end := new(json.SyntaxError); errors.As(err, &end) && end.Offset >= int64(len(text)) { // it was cut short, as by who freezes or goes down
+	if end := new(json.SyntaxError); errors.As(err, &end) && end.Offset >= int64(len(text)) { // cut short, as by who goes down
 		return explainTransport(ctx, at.Host, io.ErrUnexpectedEOF)
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
 	"ebbtide/internal/want"
 )
 
@@ -139,4 +140,27 @@ func (e *Works) WorksUnder(supply int) bool {
 func (e *Works) Ends(i int) bool {
 	n, w := &e.nodes[i], e.nodes[i].work
 	return !w.deadline.IsZero() || !w.next.IsZero() || w.phase == waitingForSlot || w.op != 0 || w.guard.waits > 0 || n.question.op != 0
+}
+
+// askByHand tells people of a person's step. Of one that is only observed nobody may think that it is to be done.
+func (e *Works) askByHand(s *want.Step, notes string) {
+	if e.Observes {
+		e.Notify(false, fmt.Sprintf("would ask for this to be done by hand: %s %s (%s); nothing needs to be done", s.Verb, s.Name, notes))
+		return
+	}
+	e.Notify(true, fmt.Sprintf("please do by hand: %s %s (%s); then run `ebbtide confirm %s`", s.Verb, s.Name, notes, s.Name))
+}
+
+// tellForced tells people of what is powered off, stopped or cut without what is asked for otherwise.
+func (e *Works) tellForced(i int) {
+	w := e.nodes[i].work
+	says, would := "powering off", "would power off"
+	switch w.rung {
+	case plan.Stop:
+		says, would = "shutting down", "would shut down"
+	case plan.Cut:
+		says, would = "cutting the output of", "would cut the output of"
+	default:
+	}
+	e.Notify(true, fmt.Sprintf("%s %s: %s", e.Would(says, would), e.ID(i), w.force.reason))
 }

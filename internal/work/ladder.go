@@ -340,7 +340,7 @@ func (e *Works) passBy(i int) {
 		return
 	case w != nil && w.rung == plan.Force && e.isInVain(i):
 		why = "it was powered off and does not show as off, and the battery is nearly empty"
-	case w == nil && e.Graph.Node(i).Switches:
+	case w == nil && !e.isBeyondReach(i):
 		why = "what stands on it was given up and is on, and the battery is nearly empty"
 		e.take(e.Course.Find(i, plan.Stop, plan.Down)).placed = false
 	case w == nil:

@@ -36,15 +36,6 @@ func (e *Works) take(id int) *work {
 	return w
 }
 
-// askByHand tells people of a person's step. Of one that is only observed nobody may think that it is to be done.
-func (e *Works) askByHand(s *want.Step, notes string) {
-	if e.Observes {
-		e.Notify(false, fmt.Sprintf("would ask for this to be done by hand: %s %s (%s); nothing needs to be done", s.Verb, s.Name, notes))
-		return
-	}
-	e.Notify(true, fmt.Sprintf("please do by hand: %s %s (%s); then run `ebbtide confirm %s`", s.Verb, s.Name, notes, s.Name))
-}
-
 // Given reports whether a command of the step under way has reached its node, or may have.
 func (e *Works) Given(i int) bool {
 	w, last := e.nodes[i].work, e.Last(i)
@@ -164,20 +155,6 @@ func (e *Works) send(i int) {
 	e.enter(w, commanding)
 	w.next = time.Time{}
 	e.arm(i)
-}
-
-// tellForced tells people of what is powered off, stopped or cut without what is asked for otherwise.
-func (e *Works) tellForced(i int) {
-	w := e.nodes[i].work
-	says, would := "powering off", "would power off"
-	switch w.rung {
-	case plan.Stop:
-		says, would = "shutting down", "would shut down"
-	case plan.Cut:
-		says, would = "cutting the output of", "would cut the output of"
-	default:
-	}
-	e.Notify(true, fmt.Sprintf("%s %s: %s", e.Would(says, would), e.ID(i), w.force.reason))
 }
 
 // prepare takes down, before a command leaves, what it puts an end to, or begins.

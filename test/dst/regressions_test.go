@@ -41,7 +41,6 @@ func TestCalm(t *testing.T) {
 	replay(t, "testdata/calm/*.yaml", func(t *testing.T, r *sim.Result) {
 		require.Empty(t, r.Missing)
 		require.Empty(t, r.Crashed)
-		require.Empty(t, r.Avoidable)
 		require.False(t, slices.ContainsFunc(r.Records, func(rec ledger.Record) bool { return rec.Kind == ledger.Intent && *rec.Verb == plan.Force }))
 		require.False(t, slices.ContainsFunc(r.Records, func(rec ledger.Record) bool {
 			return rec.Kind == ledger.Failed && !strings.HasSuffix(rec.Reason, "skipped")
@@ -98,7 +97,6 @@ func TestStopped(t *testing.T) {
 	t.Parallel()
 	replay(t, "testdata/stopped/*.yaml", func(t *testing.T, r *sim.Result) {
 		require.Empty(t, r.Crashed)
-		require.Empty(t, r.Avoidable)
 	})
 }
 

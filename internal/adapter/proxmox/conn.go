@@ -1,6 +1,7 @@
 package proxmox
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -168,13 +169,13 @@ func (c *conn) ask(ctx context.Context, at *url.URL, secret, method, path string
 	if into == nil {
 		return nil
 	}
-	err = json.Unmarshal(text, &struct {
+	err = json.NewDecoder(bytes.NewReader(text)).Decode(&struct {
 		Data any `json:"data"`
 	}{into})
-	if end := new(json.SyntaxError); errors.As(err, &end) && end.Offset >= int64(len(text)) { // cut short, as by who goes down
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // cut short, as by who goes down
 		return explainTransport(ctx, at.Host, io.ErrUnexpectedEOF)
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("%w: %s does not answer like Proxmox VE: %w", adapter.ErrRefused, at.Host, err)
 	}
 	return nil

@@ -187,7 +187,11 @@ func list(client *gofish.APIClient) ([]string, error) {
 			Path string `json:"@odata.id"`
 		}
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&collection); err != nil {
+	err = json.NewDecoder(resp.Body).Decode(&collection)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // cut short, as by who goes down
+		return nil, io.ErrUnexpectedEOF
+	case err != nil:
 		return nil, fmt.Errorf("%w: what it answers is not Redfish: %v", adapter.ErrRefused,
 			err) //nolint:errorlint // only the sentinel is for others
 	}

@@ -243,7 +243,11 @@ func (c *Client) send(ctx context.Context, r Request, s *Session) (http.Header, 
 		case r.Answer == nil, len(body) == 0 && !r.Asks: // a command may be taken without a word
 			return nil
 		}
-		if err := json.Unmarshal(body, r.Answer); err != nil {
+		err = json.NewDecoder(bytes.NewReader(body)).Decode(r.Answer)
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // cut short, as by who goes down
+			return io.ErrUnexpectedEOF
+		case err != nil:
 			return fmt.Errorf("%w: its answer to %s is not as expected: %v", adapter.ErrRefused, r.Path,
 				err) //nolint:errorlint // only the sentinel is for others
 		}

@@ -76,6 +76,11 @@ func TestAnswersAreBoundedAndRead(t *testing.T) {
 	_, err = c.Send(t.Context(), Request{Path: "/x", Answer: &answer, Asks: true})
 	require.ErrorIs(t, err, adapter.ErrRefused)
 	require.ErrorContains(t, err, "not as expected")
+	body = `{"name": "half of`
+	_, err = c.Send(t.Context(), Request{Path: "/x", Answer: &answer, Asks: true})
+	require.ErrorIs(t, err, adapter.ErrUnreachable, "who goes down in the middle of an answer refuses nothing")
+	_, err = c.Send(t.Context(), Request{Method: http.MethodPost, Path: "/x", Answer: &answer})
+	require.ErrorIs(t, err, ErrLost)
 	body = ""
 	_, err = c.Send(t.Context(), Request{Path: "/x", Answer: &answer})
 	require.NoError(t, err, "a command may be taken without a word")

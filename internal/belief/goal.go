@@ -192,10 +192,16 @@ func (e *Estate) IsUpAgain(i int) bool {
 	return e.Entry(i).Shown == ledger.ShownOff && (state == plan.On || state == plan.Starting)
 }
 
-// MayBeBack reports whether a node was off, is up, is started by nothing but the return of its power, and that may be what has started it: an
-// output that feeds it may have been cut while Ebbtide was away. Nobody stops it before that is known.
+// MayBeBack reports whether a node was off, is up, and the return of its power may be what has started it: an output that feeds it, or what it runs on,
+// may have been cut while Ebbtide was away. Nobody stops it before that is known; but what others start too may be somebody's doing, when what starts
+// with its power would show by now.
 func (e *Estate) MayBeBack(i int) bool {
-	return e.Graph.Node(i).ByPower && e.IsUpAgain(i) && slices.ContainsFunc(e.Graph.Feeds(i), e.MayHaveBeenCut)
+	feeds := e.Graph.Feeds(i)
+	if len(feeds) == 0 {
+		feeds = e.Graph.Sources(i)
+	}
+	byPower := e.Graph.Node(i).ByPower || e.Now.Before(e.ResumedAt.Add(BootTime(e.Graph.Node(i))))
+	return byPower && e.IsUpAgain(i) && slices.ContainsFunc(feeds, e.MayHaveBeenCut)
 }
 
 // isUnderWay reports whether a command of a verb has reached a node, or may have, and has no end yet.

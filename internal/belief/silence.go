@@ -64,11 +64,51 @@ func (e *Estate) wentWithItsHost(i int) bool {
 	if e.Ledger.Outage == nil || !e.hostIsOff(i) {
 		return false
 	}
-	n := e.Entry(i)
+	n, b := e.Entry(i), &e.Beliefs[i]
+	if !IsDown(b.Seen.State) && b.SeenAt.After(e.Beliefs[e.HostOf(i)].SeenAt) { // it was up since that was shown
+		return false
+	}
 	runs := func(h int) bool { return !e.IsOff(h) && !e.HasNoPower(h) }
 	decl := e.Graph.Node(i)
 	nowhere := decl.Bound || decl.Kind == plan.VM && !slices.ContainsFunc(e.hosts, runs)
 	return n.Shown == ledger.ShownOff || n.Shown == ledger.AsFound && n.Snap.Was == ledger.ThenOff || nowhere
+}
+
+// DisproveHosts follows a guest that says twice that it is up: what silence has shown of its host, or, of a VM that is not bound to one, of all
+// of them, is void. One of them is up, which its silence after that does not tell either. It gives those hosts.
+func (e *Estate) DisproveHosts(i int) (disproved []int) {
+	b, host := &e.Beliefs[i], e.HostOf(i)
+	isUp := b.Answer == plan.On || b.Answer == plan.Starting
+	if host < 0 || !isUp || b.Looks < ProofLooks {
+		return nil
+	}
+	hosts := []int{host}
+	if decl := e.Graph.Node(i); decl.Kind == plan.VM && !decl.Bound {
+		hosts = e.hosts
+	}
+	wasSilent := func(h int) bool { return e.Beliefs[h].Proof == BySilence && e.Beliefs[h].SeenAt.Before(b.Since) }
+	if slices.ContainsFunc(hosts, func(h int) bool { return !wasSilent(h) && !e.IsOff(h) }) {
+		return nil
+	}
+	for _, h := range hosts {
+		if on := &e.Beliefs[h]; wasSilent(h) {
+			on.Proof, on.Looks, on.Silent, on.Seen.State, on.Departure = NoProof, 0, time.Time{}, plan.Unknown, Returned
+			disproved = append(disproved, h)
+		}
+	}
+	return disproved
+}
+
+// HostToAsk gives the host of a node that is to be asked after the node was: the two may have gone together, or be up together; -1: none is.
+func (e *Estate) HostToAsk(i int) int {
+	host := e.HostOf(i)
+	if host < 0 || e.Rises(host) || e.Beliefs[host].Answer == plan.On {
+		return -1
+	}
+	if e.IsMute(i) && !e.ProvenOff(host) || e.ShowsUp(i) && !e.IsOff(host) {
+		return host
+	}
+	return -1
 }
 
 // silenceIsNothing reports whether a node may be silent for another reason than a stop that it took. One of before a crash says nothing where what

@@ -167,6 +167,7 @@ var ages = map[string]time.Duration{
 	"motion.Falling":     0,
 	"motion.Obeying":     0,
 	"Command.At":         0,               // Obeying is reckoned from it after a crash
+	"Command.Asked":      0,               // and from this
 	"motion.Going":       2 * time.Minute, // compared with what a stop may take
 	"motion.Undoing":     0,
 	"voice.OffSince":     3 * time.Second,

@@ -132,7 +132,7 @@ func (e *Engine) askAround(i int) {
 			}
 		}
 	}
-	if host := e.HostOf(i); host >= 0 && e.IsMute(i) && !e.Rises(host) && e.Beliefs[host].Answer != plan.On && !e.ProvenOff(host) { // with which it may have gone
+	if host := e.HostToAsk(i); host >= 0 {
 		e.Probe(host)
 	}
 }

@@ -21,6 +21,7 @@ type Command struct {
 	Cause   Cause
 	Reason  string
 	At      time.Time // when it was to leave
+	Asked   time.Time // when the last stop of its step was, before it was powered off, that may have come to the node; zero: none
 }
 
 // TookStop reports whether a stop was accepted, and nothing since can have started the node again: no start is under way either.
@@ -36,6 +37,18 @@ func (c *Command) starts() {
 // mayStart reports whether a start is waited for of whose answer there is no record: it may have come to its node.
 func (c *Command) mayStart() bool {
 	return c.Open && c.Verb == plan.Start && c.Reach() >= MayHaveReached
+}
+
+// asked gives when a stop was to leave that a node may be at while it is told the next.
+func (c *Command) asked(next plan.Verb) time.Time {
+	switch {
+	case next != plan.Force:
+		return time.Time{}
+	case c.Rung == plan.Stop && c.Reach() != NotReached:
+		return c.At
+	default:
+		return c.Asked
+	}
 }
 
 // Reach is whether a command has come to its node.

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"slices"
+	"time"
 
 	"ebbtide/internal/plan"
 )
@@ -225,13 +226,13 @@ func (n *Node) mayRise(kind Kind) {
 }
 
 func (n *Node) begun(verb plan.Verb, r *Record) {
-	earlier, was := NotReached, n.Shown
+	earlier, was, asked := NotReached, n.Shown, time.Time{}
 	if n.Last.Open && n.Last.Verb == verb {
-		earlier, was = n.Last.Reach(), n.Last.Was
+		earlier, was, asked = n.Last.Reach(), n.Last.Was, n.Last.asked(*r.Verb)
 	}
 	n.Last = Command{
 		Verb: verb, Rung: *r.Verb, Op: r.Op, Attempt: r.Attempt, Open: true, Cause: r.Cause, Reason: r.Reason,
-		Earlier: earlier, Was: was, Taken: n.Last.Taken, Heard: r.State == nil, At: r.At.Round(0).UTC(),
+		Earlier: earlier, Was: was, Taken: n.Last.Taken, Heard: r.State == nil, At: r.At.Round(0).UTC(), Asked: asked,
 	}
 	if verb == plan.Stop && n.Lit == SeenStarting { // none is sent to what is on its way up
 		n.Lit = Unlit

@@ -31,8 +31,8 @@ func (r *Referee) leavesDirty(c *command, cache int) bool {
 	return (r.nodes[cache].failed.Has(plan.Flush) || r.forgetful) && r.isLastCall(c)
 }
 
-// isLastCall reports whether a node is told to go for want of time, on record: each supply that it draws its power from is near its end, or so near to it that
-// the stops of what it feeds would take until then. Storage is asked, and not powered off.
+// isLastCall reports whether a node is told to go for want of time, on record: each supply that it draws its power from is about to be cut, near its end, or so
+// near to it that the stops of what it feeds would take until then. Storage is asked, and not powered off.
 func (r *Referee) isLastCall(c *command) bool {
 	if c.decl.Switches || !c.node.intent.reasoned || !c.node.intent.pressed {
 		return false
@@ -45,9 +45,9 @@ func (r *Referee) isLastCall(c *command) bool {
 			return false
 		}
 		s := r.supplyAt(f)
-		isLost := s.written && !s.heardAt.After(r.resumed)                   // on record; that it was heard on line since is forgotten with a crash
-		hasMains := s.heardOut.IsZero() && !isLost && !s.due && !r.forgetful // as far as was heard
-		return s.output && (hasMains || !r.nearsItsEnd(c.at, f, max(r.policy.Reserve, r.lastTakes(f))+nearDeath))
+		isLost := s.written && !s.heardAt.After(r.resumed)         // on record; that it was heard on line since is forgotten with a crash
+		hasMains := s.heardOut.IsZero() && !isLost && !r.forgetful // as far as was heard
+		return s.output && !s.due && (hasMains || !r.nearsItsEnd(c.at, f, max(r.policy.Reserve, r.lastTakes(f))+nearDeath))
 	}
 	sources := r.estate.AllSources(c.Node)
 	return len(sources) > 0 && !slices.ContainsFunc(sources, lasts)

@@ -96,12 +96,17 @@ func (r *Referee) isHidden(i int) bool {
 
 // cameUnseen reports the same of a machine whose power came back while nobody could know of it, behind a supply that has not been heard
 // on line since: the controller was away, or the supply was silent and its battery gave out before its time, or for a moment in which that had
-// much left; or that was known, and is lost with the records of it.
+// much left; or that was known, and is lost with the records of it; or it said that it was on right before.
 func (r *Referee) cameUnseen(i int) bool {
-	roused := r.nodes[i].roused
+	n := &r.nodes[i]
+	roused := n.roused
+	if n.said == plan.On && n.fell.After(n.saidAt) && r.clock.Sub(n.saidAt) <= oldLook && r.isHidden(i) {
+		return true
+	}
 	forgot := r.forgetful && roused.Before(r.resumed)
 	return r.startsUnheard(i, func(s *supply) bool {
-		return !forgot && !s.brief && s.onlineAt.After(roused) || !s.sudden && !roused.Before(r.resumed)
+		between := !s.seen && r.nodes[s.node].meddled.After(s.offAt) // it went off, and somebody switched it on, between two words of its UPS
+		return !forgot && !s.brief && s.onlineAt.After(roused) || !s.sudden && !between && !roused.Before(r.resumed)
 	})
 }
 

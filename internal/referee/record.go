@@ -282,10 +282,12 @@ func (r *Referee) wasTried(at time.Time, i int, verb plan.Verb) bool {
 	n := &r.nodes[i]
 	waited := !n.intent.at.IsZero() && at.Sub(n.intent.at) >= slowness && at.Sub(r.resumed) >= slowness
 	silent := !n.vain.IsZero() && (waited || n.vain.Sub(n.vainSince) >= slowness)
+	start := r.estate.Node(i).Time(plan.Start)
+	comes := n.now.State == plan.Starting || n.now.State == plan.Off && at.Sub(n.roused) <= max(start.Within, start.Nominal) // and can't be told
 	isPlug := r.estate.Node(i).Switches && verb == plan.Stop && slices.ContainsFunc(r.usersOf(i), func(u int) bool {
 		return r.nodes[u].failed.Has(plan.Stop) && !r.nodes[u].isDown()
 	})
-	return isPlug || n.given.Has(verb) || n.given.Has(plan.Force) || silent || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone || n.now.State == plan.Stopping
+	return isPlug || comes && verb == plan.Stop || n.given.Has(verb) || n.given.Has(plan.Force) || silent || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone || n.now.State == plan.Stopping
 }
 
 // proven takes that something is shown as done.

@@ -45,6 +45,10 @@ func (e *Works) RenewLoad(k int) (renewed []int) {
 
 // SettleIn follows a node that is proven on or off, and was not so before, or not off any more: what it carries comes up or goes with it.
 func (e *Works) SettleIn(i int) {
+	for _, h := range e.DisproveHosts(i) {
+		e.SettleIn(h)
+		e.Touch(h)
+	}
 	was := e.Beliefs[i].Settled
 	switch {
 	case e.IsOff(i), e.Graph.Node(i).Kind == plan.Outlet && e.Beliefs[i].Answer == plan.Off: // it comes on by somebody's hand then, and not by itself

@@ -100,7 +100,7 @@ func (e *Works) isInDoubt(i int) bool {
 		if decl.Kind == plan.VM {
 			age = belief.LookAge
 		}
-		return isFirst && belief.Probed(decl) && (!b.Asked || e.IsOld(i, age))
+		return (isFirst || e.mayCycleUnheard(i)) && belief.Probed(decl) && (!b.Asked || e.IsOld(i, age))
 	default:
 		return false
 	}
@@ -252,8 +252,13 @@ func (e *Works) guardTimedOut(i int) {
 }
 
 // hasWaited reports whether the stop of a machine has waited for its place, or for others, since that was last looked at and showed as on, while nobody hears
-// what feeds it: its power may have gone and come back, and it may start. It is asked again.
+// what feeds it: its power may have gone and come back, and it may start. It is asked again, as it was in each round of a guard that has just passed.
 func (e *Works) hasWaited(i int) bool {
+	return e.nodes[i].work.phase != verifying && e.mayCycleUnheard(i) && e.IsOld(i, belief.ProofStands)
+}
+
+// mayCycleUnheard reports whether a machine that is to be told to stop showed as on, and nobody hears what feeds it.
+func (e *Works) mayCycleUnheard(i int) bool {
 	isMachine := e.Graph.Node(i).Kind != plan.VM && belief.Probed(e.Graph.Node(i))
-	return isMachine && e.nodes[i].work.rung == plan.Stop && e.Beliefs[i].Answer == plan.On && e.FeedIsUnheard(i) && e.IsOld(i, belief.ProofStands)
+	return isMachine && e.nodes[i].work.rung == plan.Stop && e.Beliefs[i].Answer == plan.On && e.FeedIsUnheard(i)
 }

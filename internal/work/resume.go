@@ -1,6 +1,8 @@
 package work
 
 import (
+	"time"
+
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -23,8 +25,12 @@ func (e *Works) Resume() {
 		isStop := last.Verb == plan.Stop && (last.Taken || last.Reach() != ledger.NotReached && last.Answer != ledger.WasObeyed) // what refused it may do it all the same
 		if isStop && entry.Shown == ledger.WasTold {
 			e.Beliefs[i].Falling = e.Now.Add(2 * belief.ProofStands)
-			ago := max(0, e.AwayFrom.Sub(last.At), e.Now.Sub(last.At)) // the clock may have been set back since, which the records tell
-			e.obeys(i, e.Now.Add(-ago))
+			ago := func(at time.Time) time.Time { // the clock may have been set back since, which the records tell
+				return e.Now.Add(-max(0, e.AwayFrom.Sub(at), e.Now.Sub(at)))
+			}
+			if e.obeys(i, last.Rung, ago(last.At)); !last.Asked.IsZero() {
+				e.obeys(i, plan.Stop, ago(last.Asked))
+			}
 			e.armIdle(i)
 		}
 		if entry.Late {

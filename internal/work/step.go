@@ -206,7 +206,7 @@ func (e *Works) mayNotBeOn(i int) bool {
 	if e.Rises(i) {
 		rises = !e.leaving(i).CutsShort(&e.Estate)
 	}
-	old := e.MayHaveCycled(i) && e.IsOld(i, belief.ProofStands) // its answer may be of before that
+	old := e.MayHaveCycled(i) && e.IsOld(i, belief.ProofStands) && !(e.mayCycleUnheard(i) && e.nodes[i].work.phase == verifying) // its answer may be of before that
 	return rises || old || !e.Looked(i) || e.IsUnfed(i) || e.Beliefs[i].Answer == plan.Off && !e.Beliefs[i].Wavers
 }
 
@@ -347,21 +347,21 @@ func (e *Works) setInMotion(i int, outcome ledger.Outcome) {
 		e.mayGo(i)
 	case rung.TakesDown(): // from when it was taken; and one that refuses may do it all the same
 		b.Falling = e.Now.Add(belief.ProofStands)
-		e.obeys(i, e.nodes[i].work.sent)
+		e.obeys(i, e.Last(i).Rung, e.nodes[i].work.sent)
 	}
 }
 
 // mayGo follows a command to go down of which nobody knows whether it was taken: its node may be on its way to it still.
 func (e *Works) mayGo(i int) {
 	e.Beliefs[i].Falling = e.Now.Add(2 * belief.ProofStands)
-	e.obeys(i, e.nodes[i].work.sent)
+	e.obeys(i, e.Last(i).Rung, e.nodes[i].work.sent)
 }
 
 // obeys follows a stop, sent then, that a node may be at: until it is off it may show as on, as most machines do that answer for themselves, and
 // guests as their hosts tell of them.
-func (e *Works) obeys(i int, sent time.Time) {
-	b, last := &e.Beliefs[i], e.Last(i)
-	if until := sent.Add(e.Graph.Node(i).Time(last.Rung).Within); last.Rung != plan.Cut && until.After(b.Obeying) {
+func (e *Works) obeys(i int, rung plan.Verb, sent time.Time) {
+	b := &e.Beliefs[i]
+	if until := sent.Add(e.Graph.Node(i).Time(rung).Within); rung != plan.Cut && until.After(b.Obeying) {
 		b.Obeying = until
 	}
 }

@@ -520,7 +520,7 @@ var bugs = []bug{
 		{beliefGraph, "ledger.WasTold && !e.IsUp(host))", "ledger.WasTold)"},
 	}},
 	{name: "epoch: only what answers for itself is at its stop for as long as that takes", by: "./test/dst TestRegressions", edits: []edit{
-		{workStep, "last.Rung != plan.Cut && until.After", "last.Rung != plan.Cut && e.Graph.Node(i).OffAfter > 0 && until.After"},
+		{workStep, "rung != plan.Cut && until.After", "last.Rung != plan.Cut && e.Graph.Node(i).OffAfter > 0 && until.After"},
 	}},
 	{name: "self: an output is off before its cut is due, as its battery may be empty", by: "./test/dst TestRegressions", edits: []edit{
 		{workCycle, "\temptied := on ", "\tif most := s.State.Outlook.Most(); most.Known && in(most).Before(latest) {\n\t\tlatest = in(most)\n\t}\n\temptied := on "},

@@ -95,7 +95,7 @@ func (r *Referee) rule12(c *command) string {
 // rule12Clean is the part of rule 12 that speaks of data: nothing stops that holds any which is not on its storage, nor the storage of such a cache, but where
 // that was given up and the power goes in any case.
 func (r *Referee) rule12Clean(c *command) string {
-	if c.decl.Can.Has(plan.Flush) && c.node.now.Dirty && !r.unseenLately(c, c.Node) && !r.leavesDirty(c, c.Node) {
+	if c.decl.Can.Has(plan.Flush) && c.node.now.Dirty && !c.node.isDown() && !r.unseenLately(c, c.Node) && !r.leavesDirty(c, c.Node) {
 		return c.decl.ID + " was told to stop with dirty data"
 	}
 	for _, i := range r.asides {

@@ -105,7 +105,7 @@ func (r *Referee) cameUnseen(i int) bool {
 	}
 	forgot := r.forgetful && roused.Before(r.resumed)
 	return r.startsUnheard(i, func(s *supply) bool {
-		between := !s.seen && r.nodes[s.node].meddled.After(s.offAt) // it went off, and somebody switched it on, between two words of its UPS
+		between := !s.seen && !s.offAt.IsZero() && !r.nodes[s.node].meddled.Before(s.offAt) // it went off, and somebody switched it on, between two words of its UPS
 		return !forgot && !s.brief && s.onlineAt.After(roused) || !s.sudden && !between && !roused.Before(r.resumed)
 	})
 }

@@ -38,6 +38,8 @@ var stories = []struct{ what, story, wants string }{
 	{"storage under a host that was off before", "ups: out; +5s; esx: off; app: off; db: off; lab: off; vcenter: off; outage; nas: protected; cluster: protected; stop nas", ""},
 
 	{"storage under a host that was given up, at the end of its battery", vmsOff + "stop esx; +10s; record failed stop esx; ups: empty; +2s; record intent stop nas cause=pressed (no time); bare stop nas", ""},
+	{"storage under a host that was given up while it boots, at the end of its battery", vmsOff + "esx: starting; +1s; record failed stop esx; ups: empty; +2s; record intent stop nas cause=pressed (no time); bare stop nas", ""},
+	{"storage under a host that was given up untold while it was on, at the end of its battery", vmsOff + "+1s; record failed stop esx; ups: empty; +2s; record intent stop nas cause=pressed (no time); bare stop nas", "1: nas was told to stop while esx is on"},
 	{"storage under a host that was given up, with hours of battery left", vmsOff + "stop esx; +10s; record failed stop esx; +2s; record intent stop nas cause=pressed (no time); bare stop nas", "1: nas was told to stop while esx is on"},
 	{"a host under its VM", dark + "stop esx", "2: host esx was told to stop with db on on it"},
 	{"a host that is forced with its VM, and says why", dark + "stop app; record failed stop app; stop db; record failed stop db; stop lab; record failed stop lab; vcenter: off; force esx (the battery is about to die)", ""},
@@ -137,6 +139,7 @@ var stories = []struct{ what, story, wants string }{
 	{"left as it was for the outage, after somebody pressed its button", dark + "protect nas; nas: meddled; nas: answers; nas: answers; nas set slow; " + back + "record closed", "12: nas was changed for the outage and is left set to"},
 	{"storage under a cache whose flush was given up, with hours of battery left", vmsOff + "esx: off; flash: dirty; flush flash; +1s; record failed flush flash; +1s; record intent stop nas cause=pressed (no time); bare stop nas", "12: nas was told to stop while its cache flash is dirty"},
 	{"storage under a cache whose flush was given up, at the end of its battery", vmsOff + "esx: off; flash: dirty; flush flash; +1s; record failed flush flash; ups: empty; +2s; record intent stop nas cause=pressed (no time); bare stop nas", ""},
+	{"storage under a cache whose flush was given up, as its output is about to be cut with its mains back", vmsOff + "esx: off; flash: dirty; flush flash; +1s; record failed flush flash; ups: empty; +1s; record no-return supplies=ups; cut ups (no time); ups: back; +1s; record intent stop nas cause=pressed (no time); bare stop nas", ""},
 	{"storage under a dirty cache that nobody has flushed, at the end of its battery", vmsOff + "esx: off; flash: dirty; ups: empty; +2s; record intent stop nas cause=pressed (no time); bare stop nas", "12: nas was told to stop while its cache flash is dirty"},
 	{"storage that goes on to its stop without a word on why, under a dirty cache", vmsOff + "esx: off; flash: dirty; flush flash; +1s; record failed flush flash; ups: empty; +2s; stop nas", "12: nas was told to stop while its cache flash is dirty"},
 	{"dirty storage", vmsOff + "esx: off; nas: dirty; stop nas", "12: nas was told to stop with dirty data"},

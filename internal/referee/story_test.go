@@ -191,6 +191,8 @@ func (s *story) changes(id, how string) {
 		n.Protected = how == "protected"
 	case "dirty", "clean":
 		n.Dirty = how == "dirty"
+	case "dark":
+		n.State, n.Dark = plan.Off, true
 	case "meddled":
 		s.Meddled(s.now, i)
 	case "answers", "lies":
@@ -221,6 +223,8 @@ func (s *story) supplyChanges(p *referee.Poll, how string) {
 		p.Left = map[string]time.Duration{"empty": 30 * time.Second, "full": time.Hour}[how]
 	case "uncut":
 		s.Uncut(s.now, p.Supply)
+	case "meddled":
+		s.Meddled(s.now, p.Supply)
 	case "answers":
 		s.Answered(s.now, p.Supply)
 		s.Told(s.now, p.Supply, false)

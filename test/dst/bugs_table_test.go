@@ -38,6 +38,7 @@ const (
 	powerCharge       = "internal/power/charge.go"
 	engineSurvey      = "internal/engine/survey.go"
 	engineRefuse      = "internal/engine/refuse.go"
+	ledgerCommand     = "internal/ledger/command.go"
 	ledgerDrill       = "internal/ledger/drill.go"
 	ledgerNode        = "internal/ledger/node.go"
 	ledgerSupply      = "internal/ledger/supply.go"
@@ -520,7 +521,7 @@ var bugs = []bug{
 		{beliefGraph, "ledger.WasTold && !e.IsUp(host))", "ledger.WasTold)"},
 	}},
 	{name: "epoch: only what answers for itself is at its stop for as long as that takes", by: "./test/dst TestRegressions", edits: []edit{
-		{workStep, "rung != plan.Cut && until.After", "last.Rung != plan.Cut && e.Graph.Node(i).OffAfter > 0 && until.After"},
+		{workStep, "rung != plan.Cut && until.After", "rung != plan.Cut && e.Graph.Node(i).OffAfter > 0 && until.After"},
 	}},
 	{name: "self: an output is off before its cut is due, as its battery may be empty", by: "./test/dst TestRegressions", edits: []edit{
 		{workCycle, "\temptied := on ", "\tif most := s.State.Outlook.Most(); most.Known && in(most).Before(latest) {\n\t\tlatest = in(most)\n\t}\n\temptied := on "},
@@ -562,5 +563,23 @@ var bugs = []bug{
 	}},
 	{name: "rule 1: a UPS that is not heard, and had its mains, is no source in the last call", by: "./test/dst TestRegressions", edits: []edit{
 		{"internal/belief/absence.go", "case !e.Standing(k).IsOut() || s.State.SilentFor", "case s.State.SilentFor"},
+	}},
+	{name: "guard: a host that nobody hears of is asked when its guard begins, and has waited when it ends", by: "./test/dst TestRegressions", edits: []edit{
+		{workGuard, "(isFirst || e.mayCycleUnheard(i)) && ", "isFirst && "},
+		{workGuard, "return e.nodes[i].work.phase != verifying && e.mayCycleUnheard", "return e.mayCycleUnheard"},
+		{workStep, "e.nodes[i].work.phase == verifying)", "false)"},
+	}},
+	{name: "silence: a host is off though its guests come up", by: "./test/dst TestRegressions", edits: []edit{
+		{beliefSilence, "host < 0 || !isUp || b.Looks < ProofLooks", "host < 0 || !isUp || b.Looks > 0"},
+		{beliefSilence, "!IsDown(b.Seen.State) && b.SeenAt.After", "b.Seen.State == plan.Gone && b.SeenAt.After"},
+	}},
+	{name: "silence: a guest that has just come up went with its host", by: "./test/dst TestRegressions", edits: []edit{
+		{beliefSilence, "!IsDown(b.Seen.State) && b.SeenAt.After", "b.Seen.State == plan.Gone && b.SeenAt.After"},
+	}},
+	{name: "epoch: with its power-off a stop that may be at work is forgotten in a crash", by: "./test/dst TestRegressions", edits: []edit{
+		{ledgerCommand, "case next != plan.Force:", "case next != plan.Flush:"},
+	}},
+	{name: "cut: what is started by command is stopped when its power came back after a crash", by: "./test/dst TestSoonBack", edits: []edit{
+		{beliefGoal, "e.Graph.Node(i).ByPower || e.Now.Before(", "e.Graph.Node(i).ByPower || false && e.Now.Before("},
 	}},
 }

@@ -193,15 +193,16 @@ func (e *Estate) IsUpAgain(i int) bool {
 }
 
 // MayBeBack reports whether a node was off, is up, and the return of its power may be what has started it: an output that feeds it, or what it runs on,
-// may have been cut while Ebbtide was away. Nobody stops it before that is known; but what others start too may be somebody's doing, when what starts
-// with its power would show by now.
+// may have been cut while Ebbtide was away, and no other has carried it meanwhile. Nobody stops it before that is known; but what others start too may be
+// somebody's doing, when what starts with its power would show by now.
 func (e *Estate) MayBeBack(i int) bool {
 	feeds := e.Graph.Feeds(i)
+	byPower := e.Graph.Node(i).ByPower && len(feeds) > 0 || e.Now.Before(e.ResumedAt.Add(BootTime(e.Graph.Node(i))))
 	if len(feeds) == 0 {
 		feeds = e.Graph.Sources(i)
 	}
-	byPower := e.Graph.Node(i).ByPower || e.Now.Before(e.ResumedAt.Add(BootTime(e.Graph.Node(i))))
-	return byPower && e.IsUpAgain(i) && slices.ContainsFunc(feeds, e.MayHaveBeenCut)
+	carries := func(f int) bool { return !e.MayHaveBeenCut(f) && e.Carries(e.Ledger.SupplyOf[f]) }
+	return byPower && e.IsUpAgain(i) && slices.ContainsFunc(feeds, e.MayHaveBeenCut) && !slices.ContainsFunc(feeds, carries)
 }
 
 // isUnderWay reports whether a command of a verb has reached a node, or may have, and has no end yet.

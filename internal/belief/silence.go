@@ -65,7 +65,7 @@ func (e *Estate) wentWithItsHost(i int) bool {
 		return false
 	}
 	n, b := e.Entry(i), &e.Beliefs[i]
-	if !IsDown(b.Seen.State) && b.SeenAt.After(e.Beliefs[e.HostOf(i)].SeenAt) { // it was up since that was shown
+	if !IsDown(b.Seen.State) && b.SeenAt.After(e.Beliefs[e.HostOf(i)].SeenAt) { // it was up since that was shown, or before its last command
 		return false
 	}
 	runs := func(h int) bool { return !e.IsOff(h) && !e.HasNoPower(h) }
@@ -74,19 +74,19 @@ func (e *Estate) wentWithItsHost(i int) bool {
 	return n.Shown == ledger.ShownOff || n.Shown == ledger.AsFound && n.Snap.Was == ledger.ThenOff || nowhere
 }
 
-// DisproveHosts follows a guest that says twice that it is up: what silence has shown of its host, or, of a VM that is not bound to one, of all
+// DisproveHosts follows a guest that says that it is up: what silence has shown of its host, or, of a VM that is not bound to one, of all
 // of them, is void. One of them is up, which its silence after that does not tell either. It gives those hosts.
 func (e *Estate) DisproveHosts(i int) (disproved []int) {
 	b, host := &e.Beliefs[i], e.HostOf(i)
 	isUp := b.Answer == plan.On || b.Answer == plan.Starting
-	if host < 0 || !isUp || b.Looks < ProofLooks {
+	if host < 0 || !isUp {
 		return nil
 	}
 	hosts := []int{host}
 	if decl := e.Graph.Node(i); decl.Kind == plan.VM && !decl.Bound {
 		hosts = e.hosts
 	}
-	wasSilent := func(h int) bool { return e.Beliefs[h].Proof == BySilence && e.Beliefs[h].SeenAt.Before(b.Since) }
+	wasSilent := func(h int) bool { return e.Beliefs[h].Proof == BySilence && e.Beliefs[h].SeenAt.Before(b.AskedAt) }
 	if slices.ContainsFunc(hosts, func(h int) bool { return !wasSilent(h) && !e.IsOff(h) }) {
 		return nil
 	}

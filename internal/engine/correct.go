@@ -74,7 +74,7 @@ func cameBack(e *Engine, i int) bool {
 }
 
 func upBehindACut(e *Engine, i int) bool {
-	return e.IsUpAgain(i) && e.IsCutOff(i) || e.MayBeBack(i)
+	return e.IsUpAgain(i) && e.IsCutOff(i) || e.AwaitsReturn(i)
 }
 
 func upAgain(e *Engine, i int) bool {

@@ -225,8 +225,10 @@ func (l *Ledger) lastSeen(r *Record) {
 	for _, ns := range r.Nodes {
 		if i, known := l.estate.Index(ns.Node); known {
 			n := &l.Outage.Nodes[i]
-			n.Snap.SeenOn = ns.State == plan.On || ns.State == plan.Starting && n.Snap.SeenOn
-			if ns.State == plan.On || ns.State == plan.Starting {
+			if ns.State != plan.Unknown { // else what runs on it was seen
+				n.Snap.SeenOn = ns.State == plan.On || ns.State == plan.Starting && n.Snap.SeenOn
+			}
+			if ns.State == plan.On || ns.State == plan.Starting || r.Cause == CameAgain {
 				n.Last.Taken, n.Last.Heard = false, false
 			}
 			if r.Cause == CameAgain {

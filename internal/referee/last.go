@@ -12,6 +12,9 @@ import (
 // others that feed the same leaves it its share of that time.
 const nearDeath = 3 * time.Minute
 
+// comesSoon is how long a cut may take to come after its command.
+const comesSoon = time.Minute
+
 // lowCharge is where an honest UPS says that its battery is low.
 const lowCharge = 0.1
 
@@ -47,7 +50,8 @@ func (r *Referee) isLastCall(c *command) bool {
 		s := r.supplyAt(f)
 		isLost := s.written && !s.heardAt.After(r.resumed)         // on record; that it was heard on line since is forgotten with a crash
 		hasMains := s.heardOut.IsZero() && !isLost && !r.forgetful // as far as was heard
-		return s.output && !s.due && (hasMains || !r.nearsItsEnd(c.at, f, max(r.policy.Reserve, r.lastTakes(f))+nearDeath))
+		isDue := s.due && c.at.Sub(s.dueAt) <= comesSoon
+		return s.output && !isDue && (hasMains || !r.nearsItsEnd(c.at, f, max(r.policy.Reserve, r.lastTakes(f))+nearDeath))
 	}
 	sources := r.estate.AllSources(c.Node)
 	return len(sources) > 0 && !slices.ContainsFunc(sources, lasts)

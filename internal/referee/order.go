@@ -100,7 +100,7 @@ func (r *Referee) isHidden(i int) bool {
 func (r *Referee) cameUnseen(i int) bool {
 	n := &r.nodes[i]
 	roused := n.roused
-	if n.said == plan.On && n.fell.After(n.saidAt) && r.clock.Sub(n.saidAt) <= oldLook && r.isHidden(i) {
+	if n.said == plan.On && n.fell.After(n.saidAt) && r.clock.Sub(n.saidAt) <= guarded+r.look(i)+slowPoll && r.isHidden(i) {
 		return true
 	}
 	forgot := r.forgetful && roused.Before(r.resumed)

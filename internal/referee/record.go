@@ -266,7 +266,11 @@ func (r *Referee) accepted(i int, verb plan.Verb, outcome ledger.Outcome) {
 func (r *Referee) failed(at time.Time, i int, verb plan.Verb) {
 	n := &r.nodes[i]
 	hangs := n.given.Has(plan.Force) && n.now.State == plan.Stopping // and was powered off in vain
-	if r.wasTried(at, i, verb) && (r.mayGo(i) || hangs || verb == plan.Start || verb == plan.Unprotect) {
+	tried := r.wasTried(at, i, verb)
+	if !tried && verb == plan.Stop && r.boots(at, i) { // and can't be told, before it has said twice that it is on
+		tried, n.spared = true, looksLater
+	}
+	if tried && (r.mayGo(i) || hangs || verb == plan.Start || verb == plan.Unprotect) {
 		n.failed |= plan.VerbSet(verb)
 	}
 	if verb == plan.Cut && r.place[i] >= 0 { // it stays on
@@ -277,17 +281,23 @@ func (r *Referee) failed(at time.Time, i int, verb plan.Verb) {
 	n.denied = n.denied || verb == plan.Protect
 }
 
+// boots reports whether a machine is on its way up, or may be since its power came back.
+func (r *Referee) boots(at time.Time, i int) bool {
+	n, decl := &r.nodes[i], r.estate.Node(i)
+	start := decl.Time(plan.Start)
+	mayBoot := n.now.State == plan.Off && at.Sub(n.roused) <= max(start.Within, start.Nominal)
+	return decl.Kind != plan.VM && (n.now.State == plan.Starting || mayBoot)
+}
+
 // wasTried reports whether a node was commanded, or there was no way to, and what was waited for: its answer, or the node.
 func (r *Referee) wasTried(at time.Time, i int, verb plan.Verb) bool {
 	n := &r.nodes[i]
 	waited := !n.intent.at.IsZero() && at.Sub(n.intent.at) >= slowness && at.Sub(r.resumed) >= slowness
 	silent := !n.vain.IsZero() && (waited || n.vain.Sub(n.vainSince) >= slowness)
-	start := r.estate.Node(i).Time(plan.Start)
-	comes := n.now.State == plan.Starting || n.now.State == plan.Off && at.Sub(n.roused) <= max(start.Within, start.Nominal) // and can't be told
 	isPlug := r.estate.Node(i).Switches && verb == plan.Stop && slices.ContainsFunc(r.usersOf(i), func(u int) bool {
 		return r.nodes[u].failed.Has(plan.Stop) && !r.nodes[u].isDown()
 	})
-	return isPlug || comes && verb == plan.Stop || n.given.Has(verb) || n.given.Has(plan.Force) || silent || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone || n.now.State == plan.Stopping
+	return isPlug || n.given.Has(verb) || n.given.Has(plan.Force) || silent || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone || n.now.State == plan.Stopping
 }
 
 // proven takes that something is shown as done.

@@ -97,6 +97,7 @@ type node struct {
 	owed   bool // was on when it came into the open outage's snapshot
 	intent intent
 	failed plan.Verbs // given up on record, in its present round: until its power is back or the opposite is commanded
+	spared int        // that was since it was on its way up: it counts until it has said so often that it is on
 	given  plan.Verbs // commanded in the open outage
 
 	told         bool // to stop while it might be, and not on since
@@ -264,6 +265,11 @@ func (r *Referee) Told(at time.Time, i int, wrongly bool) {
 	n := &r.nodes[i]
 	n.vain, n.cameAt = time.Time{}, n.saidAt
 	n.mute = n.mute && (n.saidAt.Before(n.began) || n.saidAt.Before(n.toldAt)) // what it said may be of before
+	if n.spared > 0 && n.said == plan.On {
+		if n.spared--; n.spared == 0 {
+			n.failed &^= plan.VerbSet(plan.Stop)
+		}
+	}
 	if n.lied = wrongly; wrongly && n.said != plan.Off {
 		n.liedAt = at
 	}

@@ -46,6 +46,9 @@ func (e *Works) RenewLoad(k int) (renewed []int) {
 // SettleIn follows a node that is proven on or off, and was not so before, or not off any more: what it carries comes up or goes with it.
 func (e *Works) SettleIn(i int) {
 	for _, h := range e.DisproveHosts(i) {
+		if e.AcceptedStop(h) { // or its silence after a crash would prove it off
+			e.Record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: e.ID(h)}}, Cause: ledger.CameAgain})
+		}
 		e.SettleIn(h)
 		e.Touch(h)
 	}

@@ -254,11 +254,12 @@ func (e *Works) guardTimedOut(i int) {
 // hasWaited reports whether the stop of a machine has waited for its place, or for others, since that was last looked at and showed as on, while nobody hears
 // what feeds it: its power may have gone and come back, and it may start. It is asked again, as it was in each round of a guard that has just passed.
 func (e *Works) hasWaited(i int) bool {
-	return e.nodes[i].work.phase != verifying && e.mayCycleUnheard(i) && e.IsOld(i, belief.ProofStands)
+	w := e.nodes[i].work
+	return w.phase != verifying && w.rung == plan.Stop && e.mayCycleUnheard(i) && e.IsOld(i, belief.ProofStands)
 }
 
-// mayCycleUnheard reports whether a machine that is to be told to stop showed as on, and nobody hears what feeds it.
+// mayCycleUnheard reports whether a machine that is to go showed as on, and nobody hears what feeds it.
 func (e *Works) mayCycleUnheard(i int) bool {
 	isMachine := e.Graph.Node(i).Kind != plan.VM && belief.Probed(e.Graph.Node(i))
-	return isMachine && e.nodes[i].work.rung == plan.Stop && e.Beliefs[i].Answer == plan.On && e.FeedIsUnheard(i)
+	return isMachine && e.nodes[i].work.rung.TakesDown() && e.Beliefs[i].Answer == plan.On && e.FeedIsUnheard(i)
 }

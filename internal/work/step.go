@@ -194,11 +194,14 @@ func (e *Works) unsettled(i int) bool {
 	case plan.Start:
 		return e.IsStopping(i) || e.IsLeaving(i) || !e.Looked(i) || e.Beliefs[i].Doubt != plan.Unknown
 	case plan.Stop, plan.Force:
-		return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || e.AwaitsHost(i) || belief.Probed(e.Graph.Node(i)) && e.mayNotBeOn(i)
+		return e.UnheardFor(i) >= 0 || e.AwaitsReturn(i) || e.AwaitsHost(i) || belief.Probed(e.Graph.Node(i)) && e.mayNotBeOn(i)
 	default:
 		return false
 	}
 }
+
+// AwaitsReturn reports whether a node is not stopped since the return of its power may be what has started it, and there is the time to find out.
+func (e *Works) AwaitsReturn(i int) bool { return e.Press[i] < want.ReserveReached && e.MayBeBack(i) }
 
 // mayNotBeOn reports whether what is sent to a node to take it down may not reach it as it is. What says now this and now that may be on when it says off.
 func (e *Works) mayNotBeOn(i int) bool {
@@ -206,7 +209,8 @@ func (e *Works) mayNotBeOn(i int) bool {
 	if e.Rises(i) {
 		rises = !e.leaving(i).CutsShort(&e.Estate)
 	}
-	old := e.MayHaveCycled(i) && e.IsOld(i, belief.ProofStands) && !(e.mayCycleUnheard(i) && e.nodes[i].work.phase == verifying) // its answer may be of before that
+	wasAsked := e.mayCycleUnheard(i) && e.nodes[i].work.phase == verifying   // in each round of the guard that has just passed
+	old := e.MayHaveCycled(i) && !wasAsked && e.IsOld(i, belief.ProofStands) // its answer may be of before that
 	return rises || old || !e.Looked(i) || e.IsUnfed(i) || e.Beliefs[i].Answer == plan.Off && !e.Beliefs[i].Wavers
 }
 

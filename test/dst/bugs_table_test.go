@@ -582,4 +582,14 @@ var bugs = []bug{
 	{name: "cut: what is started by command is stopped when its power came back after a crash", by: "./test/dst TestSoonBack", edits: []edit{
 		{beliefGoal, "len(feeds) > 0 || e.Now.Before(", "len(feeds) > 0 || false && e.Now.Before("},
 	}},
+	{name: "cut: a machine that another feed carried may be back by the return of its power", by: "./test/dst TestStopped", edits: []edit{
+		{beliefGoal, "MayHaveBeenCut) && !slices.ContainsFunc(feeds, carries)", "MayHaveBeenCut) && carries != nil"},
+		{workStep, "e.Press[i] < want.ReserveReached && e.MayBeBack(i)", "e.MayBeBack(i)"},
+	}},
+	{name: "silence: a crash forgets that a host was disproved", by: "./internal/engine TestStories", edits: []edit{
+		{workEpoch, "if e.AcceptedStop(h) { // or", "if h < 0 { // or"},
+	}},
+	{name: "bmc: that a machine was off before a crash vouches for its BMC while nobody hears its feeds", by: "./test/dst TestRegressions", edits: []edit{
+		{beliefBelieve, "(feed == fedUnheard || !e.isShownOff(i))", "!e.isShownOff(i)"},
+	}},
 }

@@ -88,12 +88,12 @@ func (e *Estate) downAfterSilence(i int) {
 // believeBMC gives what the word of a BMC is worth that its machine, which does not answer, is off. It may be of before a cycle, and
 // is if its output is off as far as is known: that is on again. What nobody told to stop is off only for want of power, and while what feeds it
 // is not heard that may be back. And whether the two have ever agreed is forgotten with a crash, unless they have since, or it was proven off before, and
-// has not had its power back.
+// has not had its power back, as a BMC that was silent may have.
 func (e *Estate) believeBMC(i int, agreed bool) plan.State {
 	switch feed := e.feedOf(i); {
 	case feed == maybeCycled || feed == unfed || feed == fedUnheard && !e.AcceptedStop(i):
 		return plan.Unreachable
-	case !e.ResumedAt.IsZero() && !agreed && (feed == fedUnheard || !e.isShownOff(i)):
+	case !e.ResumedAt.IsZero() && !agreed && (feed == fedUnheard || !e.isShownOff(i) || e.Beliefs[i].Answer == plan.Unreachable):
 		e.Beliefs[i].OnAt = time.Time{} // it answers no more, and nothing says that it is on
 		return plan.Unreachable
 	}

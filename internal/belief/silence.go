@@ -74,12 +74,12 @@ func (e *Estate) wentWithItsHost(i int) bool {
 	return n.Shown == ledger.ShownOff || n.Shown == ledger.AsFound && n.Snap.Was == ledger.ThenOff || nowhere
 }
 
-// DisproveHosts follows a guest that says that it is up: what silence has shown of its host, or, of a VM that is not bound to one, of all
-// of them, is void. One of them is up, which its silence after that does not tell either. It gives those hosts.
+// DisproveHosts follows a guest that says that it is up, twice if it was proven off: what silence has shown of its host, or, of a VM that is not bound to
+// one, of all of them, is void. One of them is up, which its silence after that does not tell either. It gives those hosts.
 func (e *Estate) DisproveHosts(i int) (disproved []int) {
 	b, host := &e.Beliefs[i], e.HostOf(i)
-	isUp := b.Answer == plan.On || b.Answer == plan.Starting
-	if host < 0 || !isUp {
+	isUp := b.Answer == plan.On || b.Answer == plan.Starting || b.Answer == plan.Stopping
+	if host < 0 || !isUp || b.Looks < ProofLooks && e.WasOff(i) {
 		return nil
 	}
 	hosts := []int{host}

@@ -570,7 +570,7 @@ var bugs = []bug{
 		{workStep, "wasAsked := e.mayCycleUnheard(i) && ", "wasAsked := i < 0 && "},
 	}},
 	{name: "silence: a host is off though its guests come up", by: "./test/dst TestRegressions", edits: []edit{
-		{beliefSilence, "if host < 0 || !isUp {", "if host < 0 || !isUp || b.Looks > 0 {"},
+		{beliefSilence, "b.Looks < ProofLooks && e.WasOff(i)", "b.Looks > 0"},
 		{beliefSilence, "!IsDown(b.Seen.State) && b.SeenAt.After", "b.Seen.State == plan.Gone && b.SeenAt.After"},
 	}},
 	{name: "silence: a guest that has just come up went with its host", by: "./test/dst TestRegressions", edits: []edit{
@@ -590,6 +590,6 @@ var bugs = []bug{
 		{workEpoch, "if e.AcceptedStop(h) { // or", "if h < 0 { // or"},
 	}},
 	{name: "bmc: that a machine was off before a crash vouches for its BMC while nobody hears its feeds", by: "./test/dst TestRegressions", edits: []edit{
-		{beliefBelieve, "(feed == fedUnheard || !e.isShownOff(i))", "!e.isShownOff(i)"},
+		{beliefBelieve, "(feed == fedUnheard || !e.isShownOff(i) || ", "(!e.isShownOff(i) || "},
 	}},
 }

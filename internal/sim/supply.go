@@ -149,7 +149,9 @@ func (s *simulation) giveOutput(k int) {
 // switchOn is a person at a supply whose output stays off after its cut.
 func (s *simulation) switchOn(k int) {
 	s.supplies[k].held = false
-	s.referee.Meddled(s.now, s.supplies[k].node)
+	if c := &s.supplies[k]; !c.output && c.mains {
+		s.referee.Meddled(s.now, c.node)
+	}
 	s.giveOutput(k)
 }
 

@@ -1,9 +1,7 @@
 package proxmox
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -159,9 +157,12 @@ func (c *conn) ask(ctx context.Context, at *url.URL, secret, method, path string
 		return explainTransport(ctx, at.Host, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
 		return explainTransport(ctx, at.Host, err)
+	case len(text) > maxAnswer: // which is not one that is cut short
+		return fmt.Errorf("%w: the answer of %s is larger than %d bytes", adapter.ErrRefused, at.Host, maxAnswer)
 	}
 	if resp.StatusCode >= http.StatusMultipleChoices {
 		return c.explain(resp, text)
@@ -169,12 +170,12 @@ func (c *conn) ask(ctx context.Context, at *url.URL, secret, method, path string
 	if into == nil {
 		return nil
 	}
-	err = json.NewDecoder(bytes.NewReader(text)).Decode(&struct {
+	err = rest.Decode(text, &struct {
 		Data any `json:"data"`
 	}{into})
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // cut short, as by who goes down
-		return explainTransport(ctx, at.Host, io.ErrUnexpectedEOF)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return explainTransport(ctx, at.Host, err)
 	case err != nil:
 		return fmt.Errorf("%w: %s does not answer like Proxmox VE: %w", adapter.ErrRefused, at.Host, err)
 	}

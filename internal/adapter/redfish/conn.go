@@ -2,7 +2,6 @@ package redfish
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -187,10 +186,14 @@ func list(client *gofish.APIClient) ([]string, error) {
 			Path string `json:"@odata.id"`
 		}
 	}
-	err = json.NewDecoder(resp.Body).Decode(&collection)
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	err = rest.Decode(answer, &collection)
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // cut short, as by who goes down
-		return nil, io.ErrUnexpectedEOF
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("%w: what it answers is not Redfish: %v", adapter.ErrRefused,
 			err) //nolint:errorlint // only the sentinel is for others

@@ -243,10 +243,10 @@ func (c *Client) send(ctx context.Context, r Request, s *Session) (http.Header, 
 		case r.Answer == nil, len(body) == 0 && !r.Asks: // a command may be taken without a word
 			return nil
 		}
-		err = json.NewDecoder(bytes.NewReader(body)).Decode(r.Answer)
+		err = Decode(body, r.Answer)
 		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // cut short, as by who goes down
-			return io.ErrUnexpectedEOF
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return err
 		case err != nil:
 			return fmt.Errorf("%w: its answer to %s is not as expected: %v", adapter.ErrRefused, r.Path,
 				err) //nolint:errorlint // only the sentinel is for others

@@ -74,17 +74,23 @@ func (e *Estate) wentWithItsHost(i int) bool {
 	return n.Shown == ledger.ShownOff || n.Shown == ledger.AsFound && n.Snap.Was == ledger.ThenOff || nowhere
 }
 
-// DisproveHosts follows a guest that says that it is up, twice if it was proven off: what silence has shown of its host, or, of a VM that is not bound to
-// one, of all of them, is void. One of them is up, which its silence after that does not tell either. It gives those hosts.
+// DisproveHosts follows a guest that says that it is up, twice if it was proven off: what silence has shown of its host, or, of a VM that is
+// not bound to one, of all of them, is void. One of them is up, which its silence after that does not tell either. A service shows nothing
+// of the machine that it is asked on: others may answer for it. It gives those hosts.
 func (e *Estate) DisproveHosts(i int) (disproved []int) {
 	b, host := &e.Beliefs[i], e.HostOf(i)
 	isUp := b.Answer == plan.On || b.Answer == plan.Starting || b.Answer == plan.Stopping
 	if host < 0 || !isUp || b.Looks < ProofLooks && e.WasOff(i) {
 		return nil
 	}
-	hosts := []int{host}
-	if decl := e.Graph.Node(i); decl.Kind == plan.VM && !decl.Bound {
+	var hosts []int
+	switch decl := e.Graph.Node(i); {
+	case decl.Bound:
+		hosts = []int{host}
+	case decl.Kind == plan.VM:
 		hosts = e.hosts
+	default:
+		return nil
 	}
 	wasSilent := func(h int) bool { return e.Beliefs[h].Proof == BySilence && e.Beliefs[h].SeenAt.Before(b.AskedAt) }
 	if slices.ContainsFunc(hosts, func(h int) bool { return !wasSilent(h) && !e.IsOff(h) }) {

@@ -48,8 +48,8 @@ func (r *Referee) isLastCall(c *command) bool {
 			return false
 		}
 		s := r.supplyAt(f)
-		isLost := s.written && !s.heardAt.After(r.resumed)         // on record; that it was heard on line since is forgotten with a crash
-		hasMains := s.heardOut.IsZero() && !isLost && !r.forgetful // as far as was heard
+		isLost := s.written && !s.heardAt.After(r.resumed) // on record; that it was heard on line since is forgotten with a crash
+		hasMains := !s.fell && !isLost && !r.forgetful     // as far as was heard
 		isDue := s.due && c.at.Sub(s.dueAt) <= comesSoon
 		return s.output && !isDue && (hasMains || !r.nearsItsEnd(c.at, f, max(r.policy.Reserve, r.lastTakes(f))+nearDeath))
 	}

@@ -17,8 +17,9 @@ const dark = "ups: out; +5s; outage; cluster: protected; nas: protected; "
 
 // vmsOff and allOff go on from there.
 const (
-	vmsOff = dark + "app: off; db: off; lab: off; vcenter: off; "
-	allOff = vmsOff + "esx: off; nas: off; box: off; strip: off; "
+	vmsOff  = dark + "app: off; db: off; lab: off; vcenter: off; "
+	quietly = "ups: out; +5s; outage; ups: back; +1s; ups: silent; ups: out; +2m; nas: protected; cluster: protected; app: off; db: off; lab: off; vcenter: off; stop esx; +10s; record failed stop esx; "
+	allOff  = vmsOff + "esx: off; nas: off; box: off; strip: off; "
 )
 
 // back is the power of the UPS back for long enough, with its gate open.
@@ -40,6 +41,8 @@ var stories = []struct{ what, story, wants string }{
 	{"storage under a host that was given up, at the end of its battery", vmsOff + "stop esx; +10s; record failed stop esx; ups: empty; +2s; record intent stop nas cause=pressed (no time); bare stop nas", ""},
 	{"storage under a host that was given up while it boots, at the end of its battery", vmsOff + "esx: starting; +1s; record failed stop esx; ups: empty; +2s; record intent stop nas cause=pressed (no time); bare stop nas", ""},
 	{"storage under a host that was given up untold while it was on, at the end of its battery", vmsOff + "+1s; record failed stop esx; ups: empty; +2s; record intent stop nas cause=pressed (no time); bare stop nas", "1: nas was told to stop while esx is on"},
+	{"storage under a host that was given up, in the silence of a UPS that failed in it, at the end of its battery", quietly + "+2h; record intent stop nas cause=pressed (no time); bare stop nas", ""},
+	{"storage under a host that was given up, in the silence of a UPS that failed in it", quietly + "+1s; record intent stop nas cause=pressed (no time); bare stop nas", "1: nas was told to stop while esx is on"},
 	{"storage under a host that was given up, with hours of battery left", vmsOff + "stop esx; +10s; record failed stop esx; +2s; record intent stop nas cause=pressed (no time); bare stop nas", "1: nas was told to stop while esx is on"},
 	{"a host under its VM", dark + "stop esx", "2: host esx was told to stop with db on on it"},
 	{"a host that is forced with its VM, and says why", dark + "stop app; record failed stop app; stop db; record failed stop db; stop lab; record failed stop lab; vcenter: off; force esx (the battery is about to die)", ""},

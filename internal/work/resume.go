@@ -63,7 +63,7 @@ func (e *Works) resumeStep(i int) {
 		return
 	}
 	if last.Verb == plan.Start {
-		e.Beliefs[i].Rising = e.Now.Add(belief.BootTime(decl))
+		e.Beliefs[i].Rising = e.Now.Add(lostStart(decl, last.Answer))
 	}
 	w := &work{
 		step: id, verb: last.Verb, rung: last.Rung, phase: proving, answer: last.Answer, resumed: true,
@@ -83,4 +83,14 @@ func (e *Works) resumeStep(i int) {
 		e.count(i, last.Rung == plan.Stop)
 	}
 	e.arm(i)
+}
+
+// lostStart is for how long something may look off that was told to start in the life before. Who runs a VM shows soon whether it was, if the answer to that was
+// lost; a machine shows nothing before it has booted.
+func lostStart(decl *plan.Node, answer ledger.Answer) time.Duration {
+	boots := belief.BootTime(decl)
+	if decl.Kind != plan.VM || answer != ledger.NoAnswer {
+		return boots
+	}
+	return min(boots, 2*belief.ProofStands)
 }

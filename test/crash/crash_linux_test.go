@@ -51,8 +51,8 @@ var moments = []kill{
 	{told: "nas stop"},
 	{told: "PowerOnVM_Task db"},
 	{told: "nas unprotect"},
-	{record: 40, fail: true}, // about here it turns up
-	{record: 42, fail: true}, // and here the first starts are intended
+	{words: "turned up", fail: true},
+	{words: "intent db start", fail: true},
 	{told: "nas unprotect", fail: true},
 }
 

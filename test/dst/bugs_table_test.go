@@ -324,6 +324,12 @@ var bugs = []bug{
 	{name: "guest: a host that came again unproven says nothing of what runs on it", by: "./test/dst TestRegressions", edits: []edit{
 		{engineOutage, "\te.saw(i, e.Beliefs[i].Seen.State, ledger.CameAgain)\n\te.RenewGuests(i, true)\n", "\te.saw(i, e.Beliefs[i].Seen.State, \"\")\n"},
 	}},
+	{name: "resume: a vm whose start was lost keeps its storage on for as long as it may boot", by: "./test/dst TestStorageIsStopped", edits: []edit{
+		{workResume, "return min(boots, 2*belief.ProofStands)", "return boots"},
+	}},
+	{name: "silence: a service that answers voids the proof of the host that it is asked on", by: "./internal/cli TestScripts", edits: []edit{
+		{beliefSilence, "\tcase decl.Kind == plan.VM:\n\t\thosts = e.hosts\n\tdefault:\n\t\treturn nil\n", "\tcase decl.Kind == plan.VM:\n\t\thosts = e.hosts\n\tdefault:\n\t\thosts = []int{host}\n"},
+	}},
 	{name: "resume: what was protected before it was unprotected proves that it is", by: "./test/dst TestRegressions", edits: []edit{
 		{workResume, "last.Verb == plan.Protect && e.Entry(i).Late", "false"},
 	}},

@@ -297,7 +297,8 @@ func (r *Referee) wasTried(at time.Time, i int, verb plan.Verb) bool {
 	isPlug := r.estate.Node(i).Switches && verb == plan.Stop && slices.ContainsFunc(r.usersOf(i), func(u int) bool {
 		return r.nodes[u].failed.Has(plan.Stop) && !r.nodes[u].isDown()
 	})
-	return isPlug || n.given.Has(verb) || n.given.Has(plan.Force) || silent || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone || n.now.State == plan.Stopping
+	mayBeSent := verb == plan.Flush && n.intent.verb == verb && n.intent.life < r.life // before a crash, and nobody knows
+	return isPlug || mayBeSent || n.given.Has(verb) || n.given.Has(plan.Force) || silent || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone || n.now.State == plan.Stopping
 }
 
 // proven takes that something is shown as done.

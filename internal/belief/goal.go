@@ -28,7 +28,7 @@ func (e *Estate) ComesUp(i int) bool {
 		return false
 	}
 	decl := e.Graph.Node(i)
-	if decl.Kind == plan.Person {
+	if decl.Kind == plan.Manual {
 		return n.Shown == ledger.ShownOff || n.Shown == ledger.WasTold
 	}
 	return n.Snap.On()

@@ -137,7 +137,7 @@ func (e *Estate) findUsers(i int) []int {
 		seen[u] = true
 		decl := e.Graph.Node(u)
 		switch {
-		case decl.Kind == plan.Self, decl.Kind == plan.Person:
+		case decl.Kind == plan.Self, decl.Kind == plan.Manual:
 		case decl.Can.Has(plan.Stop) && decl.Kind != plan.Outlet: // an outlet drops with its supply, whatever it says
 			users = append(users, u)
 		default:

@@ -20,7 +20,7 @@ func (e *Estate) IsOn(i int) bool {
 	switch decl.Kind {
 	case plan.Self:
 		return true // it is us
-	case plan.Person:
+	case plan.Manual:
 		return e.Ledger.Outage != nil && e.Entry(i).Shown == ledger.ShownOn
 	case plan.Passive:
 		return !decl.Healthy || b.Seen.Healthy == plan.Yes && b.Answer != plan.Unreachable
@@ -168,7 +168,7 @@ func (e *Estate) setAsBefore(i int) bool {
 
 // Probed reports whether a node has anything to ask after: a step of its own or health checks.
 func Probed(n *plan.Node) bool {
-	return n.Kind != plan.Person && n.Kind != plan.Self && (n.Can != 0 || n.Healthy)
+	return n.Kind != plan.Manual && n.Kind != plan.Self && (n.Can != 0 || n.Healthy)
 }
 
 // Unanswered gives what the last look at a node made of it if it had no answer, nil otherwise.

@@ -97,7 +97,7 @@ func (e *Estate) WatchedCut(s *Supply) bool {
 
 // IsDying reports whether a battery itself raises the alarm: its UPS says that it is low, or a cell gave out.
 func (s *Supply) IsDying() bool {
-	return s.State.LowBattery || s.State.Outlook.Views[power.ByDrop].Known
+	return s.State.LowBattery || s.State.Outlook.Views[power.FromDrop].Known
 }
 
 // FailedSupplies lists the supplies that have failed in this outage, on record.

@@ -102,7 +102,7 @@ func unproven(rb *runbook.Runbook, seen recalled, now time.Time) (runbook.Proble
 	newest := map[string]time.Time{} // by declaration: of a selector's members the newest
 	for i := range estate.Len() {
 		n := estate.Node(i)
-		if n.Can.Has(plan.Stop) && n.Kind != plan.Self && n.Kind != plan.Person {
+		if n.Can.Has(plan.Stop) && n.Kind != plan.Self && n.Kind != plan.Manual {
 			id, at := cmp.Or(n.Group, n.ID), seen.Returned(n.ID)
 			if was, known := newest[id]; !known || at.After(was) {
 				newest[id] = at

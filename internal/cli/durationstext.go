@@ -106,7 +106,7 @@ func durationsDocument(estate *plan.Estate, supplies []power.Supply, seen recall
 // commanded reports whether a plan has a step of a verb for a node whose time matters beforehand.
 func commanded(n *plan.Node, v plan.Verb) bool {
 	switch {
-	case n.Kind == plan.Person || n.Kind == plan.Self || v == plan.Force:
+	case n.Kind == plan.Manual || n.Kind == plan.Self || v == plan.Force:
 		return false
 	case v == plan.Start: // what is to be waited for comes up by itself, if it can't be started
 		return n.Can.Has(plan.Start) || n.Can.Has(plan.Stop)

@@ -148,7 +148,7 @@ func ifNot(n *plan.Node, s *plan.Step) string {
 	switch s.Verb {
 	case plan.Stop:
 		switch {
-		case n.Kind == plan.Person:
+		case n.Kind == plan.Manual:
 			return "skipped"
 		case n.Can.Has(plan.Force):
 			return "powered off"
@@ -165,7 +165,7 @@ func ifNot(n *plan.Node, s *plan.Step) string {
 		return "retried"
 	case plan.Start:
 		switch {
-		case n.Kind == plan.Person:
+		case n.Kind == plan.Manual:
 			return "skipped"
 		case n.Kind == plan.Supply, !n.Can.Has(plan.Start):
 			return "reported"

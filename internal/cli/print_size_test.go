@@ -123,7 +123,7 @@ func TestPrintTwoHundred(t *testing.T) {
 	}
 }
 
-// TestPrintCluster: what is set aside is no cache, neither in its step nor on its way back, and it drops with no power.
+// TestPrintCluster: what is suspended is no cache, neither in its step nor on its way back, and it drops with no power.
 func TestPrintCluster(t *testing.T) {
 	t.Parallel()
 	md := runCLI(t, exitDone, "print", "../../runbooks/smb-datacenter.yaml", "-o", "-", "--as", "md")

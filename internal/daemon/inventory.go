@@ -45,7 +45,7 @@ func (s *site) known() estate.Inventory {
 	return known
 }
 
-// refresh looks at the inventory again from time to time while all is well, for journals that were set aside, and at what
+// refresh looks at the inventory again from time to time while all is well, for journals that were moved away as damaged, and at what
 // was learned; and learns from each outage when it is over.
 func (d *Daemon) refresh(ctx context.Context) {
 	tick := time.NewTicker(refreshEvery)

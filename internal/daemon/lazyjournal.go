@@ -87,13 +87,13 @@ func (l *lazyJournal) peek() []ledger.Record {
 }
 
 // recall reads the records of the newest outage, and does about a bad journal what can be done with nobody there: a
-// damaged one is set aside, one whose disk can't be written is done without for now (then lost says why). Anything else
+// damaged one is moved away, one whose disk can't be written is done without for now (then lost says why). Anything else
 // is for a person.
 func (d *Daemon) recall() (records []ledger.Record, lost error, err error) {
 	records, err = d.journal.newest()
 	var damaged *journal.DamagedError
 	if errors.As(err, &damaged) && !damaged.Foreign {
-		aside, moved := journal.SetAside(d.journal.path, time.Now())
+		aside, moved := journal.Quarantine(d.journal.path, time.Now())
 		if moved == nil {
 			d.log.Error("the journal is damaged: it was moved aside and an empty one started; an outage that was open in it is not resumed",
 				keyError, err, "aside", aside)
@@ -121,7 +121,7 @@ func unwritable(err error) bool {
 // lookAside looks for damaged journals that nobody has taken away yet. It is kept away from what must never wait for a
 // disk: that asks aside.
 func (d *Daemon) lookAside() {
-	files, err := journal.Aside(d.options.Config.Journal)
+	files, err := journal.Quarantined(d.options.Config.Journal)
 	if err != nil {
 		d.log.Debug("the journal's directory can't be read", keyError, err)
 		return

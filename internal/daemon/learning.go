@@ -151,7 +151,7 @@ func (l *learning) proofs(s *site) (supplies, nodes []Proof) {
 			if at >= 0 {
 				supplies = append(supplies, Proof{n.ID, s.compiled.Supplies[at].Capacity.At})
 			}
-		case n.Can.Has(plan.Stop) && n.Kind != plan.Self && n.Kind != plan.Person:
+		case n.Can.Has(plan.Stop) && n.Kind != plan.Self && n.Kind != plan.Manual:
 			nodes = append(nodes, Proof{n.ID, l.evidence.Returned(n.ID)})
 		}
 	}

@@ -48,7 +48,7 @@ func newStatusCache(status func(context.Context) (Status, error)) *statusCache {
 
 // get gives a document that was begun at since or later.
 func (b *statusCache) get(ctx context.Context, since time.Time) (*cachedStatus, error) {
-	e := b.edition(since)
+	e := b.current(since)
 	select {
 	case <-e.ready:
 		return e, e.err
@@ -57,7 +57,7 @@ func (b *statusCache) get(ctx context.Context, since time.Time) (*cachedStatus, 
 	}
 }
 
-func (b *statusCache) edition(since time.Time) *cachedStatus {
+func (b *statusCache) current(since time.Time) *cachedStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.last != nil && !b.last.begun.Before(since) {

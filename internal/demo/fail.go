@@ -64,7 +64,7 @@ func (e *estate) apply(f Fail) error {
 		case refuse:
 			e.nas.Refuse(sshsim.Stop)
 		case vanish:
-			e.witness.excuse(nasName)
+			e.witness.pardon(nasName)
 			e.nas.Cut()
 		}
 		return nil
@@ -72,11 +72,11 @@ func (e *estate) apply(f Fail) error {
 		if f.how != vanish {
 			return e.vsphere.SetHost(f.Node, vspheresim.HostBehaviour{Hang: f.how == hang, Refuse: f.how == refuse})
 		}
-		e.witness.excuse(f.Node)
+		e.witness.pardon(f.Node)
 		return e.vsphere.CutHost(f.Node)
 	}
 	if f.how == vanish {
-		e.witness.excuse(f.Node)
+		e.witness.pardon(f.Node)
 		return e.vsphere.DeleteVM(f.Node)
 	}
 	return e.vsphere.SetGuest(f.Node, vspheresim.GuestBehaviour{Hang: f.how == hang, NoTools: f.how == refuse})

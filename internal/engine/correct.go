@@ -29,9 +29,9 @@ var corrections = [...]correction{
 	{"it was off, or told to go off, and is on, and so it is to be", cameBack, (*Engine).backByItself},
 	{"it was off, and comes up behind an output that was cut, or may have been while Ebbtide was not running: that may be on again", upBehindACut, (*Engine).askItsFeeds},
 	{"it was off, and is up again", upAgain, (*Engine).stopOnceMore},
-	{"it was brought up, and is off", fellOff, falls(plan.Start)},
-	{"it was protected but no longer is", unprotected, falls(plan.Protect)},
-	{"it was put back but is no longer as it was", notAsItWas, falls(plan.Unprotect)},
+	{"it was brought up, and is off", fellOff, relapse(plan.Start)},
+	{"it was protected but no longer is", unprotected, relapse(plan.Protect)},
+	{"it was put back but is no longer as it was", notAsItWas, relapse(plan.Unprotect)},
 }
 
 // correct puts on record what a look shows to be otherwise than the records show it, where no step is under way.
@@ -54,12 +54,12 @@ func stopSettled(e *Engine, i int) bool {
 
 func stopAnswers(e *Engine, i int) bool {
 	n, isPlug := e.Entry(i), e.Graph.Node(i).Switches && e.Press[i] >= want.LastCall // which goes no more
-	return n.GivenUp.Has(plan.Stop) && n.Untried.Has(plan.Stop) && !isPlug && e.IsUp(i) && e.IsDark(i) && n.Falls+1 < max(e.Graph.Node(i).Attempts, 2)
+	return n.GivenUp.Has(plan.Stop) && n.Untried.Has(plan.Stop) && !isPlug && e.IsUp(i) && e.IsDark(i) && n.Relapses+1 < max(e.Graph.Node(i).Attempts, 2)
 }
 
 func putBackAnswers(e *Engine, i int) bool {
 	n := e.Entry(i)
-	return n.GivenUp.Has(plan.Unprotect) && n.Untried.Has(plan.Unprotect) && e.IsOn(i) && !e.GoesDown(i) && n.Falls+1 < max(e.Graph.Node(i).Attempts, 2)
+	return n.GivenUp.Has(plan.Unprotect) && n.Untried.Has(plan.Unprotect) && e.IsOn(i) && !e.GoesDown(i) && n.Relapses+1 < max(e.Graph.Node(i).Attempts, 2)
 }
 
 func startSettled(e *Engine, i int) bool { return e.Entry(i).GivenUp.Has(plan.Start) && e.IsOn(i) }
@@ -108,8 +108,8 @@ func proves(verb plan.Verb) func(*Engine, int) {
 	}
 }
 
-// falls makes what follows something that was brought about and did not last.
-func falls(verb plan.Verb) func(*Engine, int) {
+// relapse makes what follows something that was brought about and did not last.
+func relapse(verb plan.Verb) func(*Engine, int) {
 	return func(e *Engine, i int) { e.fell(i, verb) }
 }
 
@@ -192,7 +192,7 @@ func (e *Engine) fell(i int, verb plan.Verb) {
 		why, what = "was put back but is no longer as it was", "put back"
 	default:
 	}
-	if entry.Falls+1 < max(decl.Attempts, 2) && state != plan.Gone {
+	if entry.Relapses+1 < max(decl.Attempts, 2) && state != plan.Gone {
 		e.Record(ledger.Record{Kind: ledger.Reopened, Step: ledger.Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
 		e.Notify(true, decl.ID+" "+why+": it is "+what+" again")
 		return

@@ -22,7 +22,7 @@ func TestRefusedDrills(t *testing.T) {
 		{ID: "me", Kind: plan.Self, Can: plan.VerbSet(plan.Stop), FedBy: []string{"ups"}, DependsOn: []string{"boot"}, ByPower: true},
 		{ID: "boot", Can: vm, FedBy: []string{"ups"}},
 		{ID: "nas", Can: plan.VerbSet(plan.Stop), FedBy: []string{"ups"}, ByPower: true},
-		{ID: "fan", Kind: plan.Person, Can: plan.VerbSet(plan.Stop, plan.Start), FedBy: []string{"ups"}},
+		{ID: "fan", Kind: plan.Manual, Can: plan.VerbSet(plan.Stop, plan.Start), FedBy: []string{"ups"}},
 		{ID: "db", Kind: plan.VM, Can: vm, DependsOn: []string{"rack"}, FedBy: []string{"ups"}},
 		{ID: "rack", Kind: plan.Passive, DependsOn: []string{"shelf"}},
 		{ID: "shelf", Can: vm, FedBy: []string{"ups"}},

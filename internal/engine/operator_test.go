@@ -168,7 +168,7 @@ func TestAUPSThatFallsSilentOnLineIsToldOf(t *testing.T) {
 
 // TestNobodyIsWaitedForInTheReserve: a person who does not answer has no share in it.
 func TestNobodyIsWaitedForInTheReserve(t *testing.T) {
-	person := aNode("tape", plan.Person, plan.VerbSet(plan.Stop), nil, []string{"nas"})
+	person := aNode("tape", plan.Manual, plan.VerbSet(plan.Stop), nil, []string{"nas"})
 	person.Times[plan.Stop] = plan.Times{Nominal: 2 * time.Minute, Within: 15 * time.Minute}
 	p := play(t, aSupply("a"), aNAS("a"), aHost("host", "nas", "a"), person)
 	obeys(p)

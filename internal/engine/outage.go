@@ -252,7 +252,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 	for k := range e.Supplies {
 		s := &e.Supplies[k]
 		s.Gate = false
-		e.watch[k].turned, e.watch[k].told = false, want.NoPressure
+		e.watch[k].turned, e.watch[k].announced = false, want.NoPressure
 		e.watch[k].rest()
 		e.Times[k].Battery, e.Times[k].Load = want.NoPressure, want.NoPressure
 		s.CutDue, s.Output.OffSeen = time.Time{}, false

@@ -856,7 +856,7 @@ func TestOnBatteryAsBeforeIsNoCycle(t *testing.T) {
 
 // TestWhoIsAskedIsSaid: what waits for a person says for whom, what is to be done, and until when; under a hold what becomes of the battery.
 func TestWhoIsAskedIsSaid(t *testing.T) {
-	p := play(t, aSupply("a"), aNode("doors", plan.Person, plan.VerbSet(plan.Stop, plan.Start), []string{"a"}, nil))
+	p := play(t, aSupply("a"), aNode("doors", plan.Manual, plan.VerbSet(plan.Stop, plan.Start), []string{"a"}, nil))
 	say := supplies{"a": {onLine, 7200, false}}
 	p.begin(say)
 	say["a"].status = onBattery

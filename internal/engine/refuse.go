@@ -110,7 +110,7 @@ func (e *Engine) cannotComeBack(in []bool) string {
 			return decl.ID + " is the machine that Ebbtide runs on; leave it out"
 		case decl.Kind == plan.Supply:
 			return decl.ID + " is a supply: cutting its output is not a drill; leave it out, or drill its battery (--battery)"
-		case decl.Kind == plan.Person:
+		case decl.Kind == plan.Manual:
 			return decl.ID + " is a manual step; leave it out"
 		case decl.Can.Has(plan.Stop) && (decl.ByPower || !decl.Can.Has(plan.Start)):
 			return "only the return of its power or a person can start " + decl.ID + " again; leave it out, or give it a way to be woken (up: {wake: …})"

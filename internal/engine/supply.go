@@ -16,15 +16,15 @@ import (
 
 // watch is what the engine follows of a supply, beside what is known of it.
 type watch struct {
-	turned bool          // it is on record that its load comes back
-	told   want.Pressure // the most that people were told of since it failed
-	warned silence       // and of its silence
-	short  foresight.Short
-	stages [][]foresight.Sure // of each stage, and of each part of its condition, whether that holds for sure
-	word   foresight.Word     // the newest reading
-	lineAt time.Time          // since when it is heard on line; zero: it is not
-	still  time.Time          // when it went on record last that it is on battery still
-	stuck  time.Time          // since when its mains are there and its output is off still; zero: they are not
+	turned    bool          // it is on record that its load comes back
+	announced want.Pressure // the most that people were told of since it failed
+	warned    silence       // and of its silence
+	short     foresight.Short
+	stages    [][]foresight.Sure // of each stage, and of each part of its condition, whether that holds for sure
+	word      foresight.Word     // the newest reading
+	lineAt    time.Time          // since when it is heard on line; zero: it is not
+	still     time.Time          // when it went on record last that it is on battery still
+	stuck     time.Time          // since when its mains are there and its output is off still; zero: they are not
 	once
 }
 
@@ -243,7 +243,7 @@ func (e *Engine) failsOff(s *belief.Supply) {
 func (e *Engine) comesBack(k int) {
 	s := &e.Supplies[k]
 	id := e.ID(s.Node)
-	e.watch[k].told, e.watch[k].ending = want.NoPressure, notNear
+	e.watch[k].announced, e.watch[k].ending = want.NoPressure, notNear
 	aborted := e.Standing(k).Fails == ledger.CalledOff
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}, Replace: s.State.ReplaceBattery, Charge: s.Tracker.Holds()}, Reason: e.Tells(s)})
 	held := e.onHold("started on it")

@@ -114,8 +114,8 @@ func (e *Engine) judgePressure() {
 // tellPressure tells people how short the time of a supply's battery is, where that concerns anything that is on: once, however often it comes
 // and goes.
 func (e *Engine) tellPressure(k int) {
-	if now := e.Times[k].Battery; now > e.watch[k].told && e.Presses(k, now) {
-		e.watch[k].told = now
+	if now := e.Times[k].Battery; now > e.watch[k].announced && e.Presses(k, now) {
+		e.watch[k].announced = now
 		e.Notify(true, e.ID(e.Supplies[k].Node)+": "+e.Would(now.String(), now.WouldBe()))
 	}
 }

@@ -126,5 +126,5 @@ func (e *Estate) Close() error { return e.set.Close() }
 
 // asked reports whether there is anything to ask of a node: what nobody commands and checks has no state.
 func asked(n *plan.Node) bool {
-	return n.Kind != plan.Person && n.Kind != plan.Self && (n.Can != 0 || n.Healthy)
+	return n.Kind != plan.Manual && n.Kind != plan.Self && (n.Can != 0 || n.Healthy)
 }

@@ -109,7 +109,7 @@ func (e *Foresight) pressedBy(left power.Figure) want.Pressure {
 // Alarmed is how short that time is by the alarm of its UPS alone, which has stood for long enough.
 func (e *Foresight) Alarmed(k int) want.Pressure {
 	st := &e.Supplies[k].State
-	alarm := &st.Outlook.Views[power.ByAlarm]
+	alarm := &st.Outlook.Views[power.FromAlarm]
 	switch {
 	case !st.LowBattery || st.IsRash():
 	case alarm.Known && st.Outlook.Rate > 0:

@@ -89,9 +89,9 @@ func (s *Sure) Is() bool {
 
 // Short is how short the time of a supply's battery is, by what it has told of late. It rises when it is sure, and falls at once.
 type Short struct {
-	By   want.Pressure         // what is believed
-	told [want.CutNow + 1]Sure // of each, whether it has told that or more
-	read time.Time             // of its newest word
+	By        want.Pressure         // what is believed
+	announced [want.CutNow + 1]Sure // of each, whether it has told that or more
+	read      time.Time             // of its newest word
 }
 
 // Hear takes what a reading tells.
@@ -100,9 +100,9 @@ func (s *Short) Hear(word Word, told want.Pressure) {
 		s.By = want.NoPressure
 	}
 	s.read, s.By = word.At, min(s.By, told)
-	for p := range s.told {
+	for p := range s.announced {
 		by := want.Pressure(p)
-		if s.told[p].Hear(word, told >= by); s.told[p].Is() {
+		if s.announced[p].Hear(word, told >= by); s.announced[p].Is() {
 			s.By = max(s.By, by)
 		}
 	}

@@ -223,7 +223,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	require.ErrorContains(t, err, path)
 	_, err = Open(path+"2", Options{})
 	require.ErrorIs(t, err, syscall.EROFS)
-	_, err = SetAside(path, start)
+	_, err = Quarantine(path, start)
 	require.ErrorIs(t, err, syscall.EROFS)
 	j = open(t, path, Options{ReadOnly: true})
 	got, err := j.Records(theOutage)

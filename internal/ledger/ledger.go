@@ -281,7 +281,7 @@ func (l *Ledger) settle() {
 	lost := l.goesDark(func(s *Standing) bool { return s.IsDark() })
 	for i, is := range lost {
 		if is != o.Lost[i] {
-			o.Nodes[i].GivenUp, o.Nodes[i].Falls = 0, 0
+			o.Nodes[i].GivenUp, o.Nodes[i].Relapses = 0, 0
 		}
 		o.Scope[i] = o.Scope[i] || is
 	}

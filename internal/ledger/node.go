@@ -14,7 +14,7 @@ type Node struct {
 	GivenUp    plan.Verbs // steps that ended without proof since the node last gained or lost its power
 	Untried    plan.Verbs // those of them whose command has not reached the node
 	Clean      Clean      // whether its Flush was proven, and nothing has written to it since
-	Falls      int        // how often what was brought about did not last, since then
+	Relapses      int        // how often what was brought about did not last, since then
 	Shown      Shown      // what the records show of its power
 	Protection Protection // what was done to its cache, or cluster
 	Lit        Lit        // what may have begun to bring it up, where nothing since shows what became of it
@@ -338,7 +338,7 @@ func (n *Node) failed(verb plan.Verb, r *Record) {
 // reopened follows what was shown to be so and is not any more.
 func (n *Node) reopened(verb plan.Verb) {
 	n.Last.Open = false
-	n.Falls++
+	n.Relapses++
 	n.GivenUp &^= plan.VerbSet(verb)
 	switch verb {
 	case plan.Protect:

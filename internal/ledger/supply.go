@@ -98,7 +98,7 @@ func (l *Ledger) failing(r *Record) {
 		s.On = s.On || !r.Unfit
 		s.Charges, s.Passed, s.Twice = time.Time{}, NotPassed, s.Twice && s.Cycle.IsOurs()
 		if s.Fails = max(s.Fails, IsFailing); r.Off {
-			s.darkens()
+			s.goesDark()
 		}
 	})
 }
@@ -110,7 +110,7 @@ func (l *Ledger) mains(r *Record) {
 	case Returned:
 		l.eachSupply(r, func(s *Standing) { s.Fails, s.Battery = min(s.Fails, HasReturned), Battery{} })
 	case Dark:
-		l.eachSupply(r, (*Standing).darkens)
+		l.eachSupply(r, (*Standing).goesDark)
 	case Released:
 		l.eachSupply(r, func(s *Standing) { s.Cycle = Uncut })
 	case Cycled, Unseen:
@@ -161,7 +161,7 @@ func (l *Ledger) cycled(source int, r *Record) {
 		comes := decl.ByPower && r.Cause != Unseen && (l.SupplyOf[source] < 0 || slices.Contains(l.estate.Sources(i), source))
 		l.mayWrite(i, CleanUnless)
 		if n.Untried.Has(plan.Stop) { // it could not be told, and can be now
-			n.GivenUp, n.Falls = n.GivenUp&^plan.VerbSet(plan.Stop), 0
+			n.GivenUp, n.Relapses = n.GivenUp&^plan.VerbSet(plan.Stop), 0
 		}
 		n.Last.Taken, n.Lit, n.Snap.Past = n.Last.Taken && !comes && l.estate.HostOf(i) < 0, max(n.Lit, PoweredAgain), true
 		if r.Cause == Cycled && comes && n.Shown == ShownOff && slices.Contains(l.estate.Needs(i), source) {
@@ -196,7 +196,7 @@ func (l *Ledger) turned(r *Record) {
 		}
 	}
 	for i := range o.Nodes {
-		o.Nodes[i].GivenUp, o.Nodes[i].Falls = 0, 0
+		o.Nodes[i].GivenUp, o.Nodes[i].Relapses = 0, 0
 	}
 	l.settle()
 }
@@ -222,8 +222,8 @@ func (l *Ledger) callOff(is bool) {
 	l.settle()
 }
 
-// darkens follows an output that is off.
-func (s *Standing) darkens() {
+// goesDark follows an output that is off.
+func (s *Standing) goesDark() {
 	s.Passed, s.Charges = NotPassed, time.Time{}
 	if s.Cycle.IsOurs() {
 		s.Cycle = WentDark

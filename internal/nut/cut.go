@@ -85,7 +85,7 @@ func (o *output) cut(ctx context.Context) error {
 		}
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		o.cutAt, o.delay, o.told = time.Now(), delay, told
+		o.cutAt, o.delay, o.notTaken = time.Now(), delay, told
 		o.made, o.uncut, o.away = false, false, false
 		return nil
 	})

@@ -38,27 +38,27 @@ type output struct {
 	unit
 	cutting Cutting
 
-	mu      sync.Mutex
-	cutAt   time.Time     // our cut was accepted; zero: none is pending
-	delay   time.Duration // after which it happens
-	made    bool          // it was seen to have happened
-	missed  int           // cuts in a row that it took and did not make
-	uncut   bool          // the last one was such a cut
-	lookAt  time.Time     // when it was last looked at
-	away    bool          // nobody looked for a while after our cut was due: it may have been made and be over
-	told    string        // of the cut: what the UPS did not take as it was asked to
-	timer   power.Figure  // ups.timer.shutdown in the last probe
-	fellAt  time.Time     // when it was last seen to fall
-	powered bool          // output.voltage was seen well above 0: the UPS has that sensor
-	said    offWord
+	mu       sync.Mutex
+	cutAt    time.Time     // our cut was accepted; zero: none is pending
+	delay    time.Duration // after which it happens
+	made     bool          // it was seen to have happened
+	missed   int           // cuts in a row that it took and did not make
+	uncut    bool          // the last one was such a cut
+	lookAt   time.Time     // when it was last looked at
+	away     bool          // nobody looked for a while after our cut was due: it may have been made and be over
+	notTaken string        // of the cut: what the UPS did not take as it was asked to
+	timer    power.Figure  // ups.timer.shutdown in the last probe
+	fellAt   time.Time     // when it was last seen to fall
+	powered  bool          // output.voltage was seen well above 0: the UPS has that sensor
+	said     offWord
 }
 
 // offWord is what OFF is worth in the words of a UPS.
 type offWord struct {
-	plain bool // the UPS was heard without it
-	habit bool // on line it was said each time, and nothing was off
-	meant bool // the output is off by this word, or by silence, and it is said since
-	zero  bool // and output.voltage has shown that too
+	plain       bool // the UPS was heard without it
+	spuriousOff bool // on line it was said each time, and nothing was off
+	meant       bool // the output is off by this word, or by silence, and it is said since
+	zero        bool // and output.voltage has shown that too
 }
 
 // NewOutput makes the node of a UPS's output. It knows Cut and Start.
@@ -100,7 +100,7 @@ func (o *output) silent(now time.Time, why error) plan.Observation {
 	case left > 0:
 		return plan.Observation{State: plan.Stopping, RemainFor: left, Detail: "silent since it accepted the cut"}
 	}
-	o.made, o.uncut, o.said.meant = true, false, !o.said.habit
+	o.made, o.uncut, o.said.meant = true, false, !o.said.spuriousOff
 	return plan.Observation{State: plan.Off, Detail: "silent since it accepted the cut, and its delay is over"}
 }
 
@@ -126,7 +126,7 @@ func (o *output) judge(now time.Time, vars []Var) plan.Observation {
 		left := time.Duration(timer.Value * float64(time.Second))
 		return plan.Observation{
 			State: plan.Stopping, RemainFor: left,
-			Detail: fmt.Sprintf("its timer cuts in %s%s", english.Span(left), o.told),
+			Detail: fmt.Sprintf("its timer cuts in %s%s", english.Span(left), o.notTaken),
 		}
 	}
 	left, ours := o.pending(now)
@@ -134,7 +134,7 @@ func (o *output) judge(now time.Time, vars []Var) plan.Observation {
 	case ours && (o.made || o.away):
 		o.cutAt, o.missed = time.Time{}, 0 // and came back
 	case ours && left+cutMargin > 0:
-		return plan.Observation{State: plan.Stopping, RemainFor: max(0, left), Detail: "has accepted the cut" + o.told}
+		return plan.Observation{State: plan.Stopping, RemainFor: max(0, left), Detail: "has accepted the cut" + o.notTaken}
 	case ours:
 		o.cutAt, o.uncut = time.Time{}, true
 		o.missed++
@@ -182,12 +182,12 @@ func (o *output) off(now time.Time, status power.Status, voltage power.Figure) (
 		off = said && (dark || o.isMeant(now, voltage))
 		o.learn(said && !off, status)
 	case status.Has(power.OB):
-		off = said && !w.habit || dark && o.powered
+		off = said && !w.spuriousOff || dark && o.powered
 	default:
 		off = said || dark
 	}
 	w.plain = w.plain || !said && !status.Has(power.CAL)
-	w.meant = off && said && !w.habit
+	w.meant = off && said && !w.spuriousOff
 	w.zero = off && (w.zero || dark)
 	if !off {
 		return false, ""
@@ -201,7 +201,7 @@ func (o *output) isMeant(now time.Time, voltage power.Figure) bool {
 	w := &o.said
 	lit := w.zero && voltage.Value >= someVoltage
 	left, ours := o.pending(now)
-	return w.meant && !lit || w.plain && !w.habit && ours && left < 0
+	return w.meant && !lit || w.plain && !w.spuriousOff && ours && left < 0
 }
 
 // learn takes down whether OFF is a habit of the UPS: it says so on line, and nothing is off. What it says in a
@@ -210,9 +210,9 @@ func (o *output) learn(says bool, status power.Status) {
 	switch {
 	case status.Has(power.CAL) || !o.cutAt.IsZero():
 	case says:
-		o.said.habit = true
+		o.said.spuriousOff = true
 	case !status.Has(power.OFF):
-		o.said.habit = false
+		o.said.spuriousOff = false
 	}
 }
 

@@ -63,7 +63,7 @@ func RisksData(e *belief.Estate, c *Command) string { return dataIsSafe(e, c) }
 // usersAreOff: storage is never commanded off while anything that uses it is not proven off, or was given up and only the reserve is left, on record.
 func usersAreOff(e *belief.Estate, c *Command) string {
 	decl := e.Graph.Node(c.Node)
-	if !c.Rung.TakesDown() || decl.Kind == plan.VM || decl.Kind == plan.Host || decl.Kind == plan.Self || decl.Kind == plan.Person {
+	if !c.Rung.TakesDown() || decl.Kind == plan.VM || decl.Kind == plan.Host || decl.Kind == plan.Self || decl.Kind == plan.Manual {
 		return ""
 	}
 	return notProvenOff(e, c, slices.DeleteFunc(slices.Clone(e.UsersOf(c.Node)), func(u int) bool { return c.passesOver(e, u) }), "uses it")
@@ -121,7 +121,7 @@ func notProvenOff(e *belief.Estate, c *Command, users []int, how string) string 
 // wasOn: nothing is started that was not on in the snapshot.
 func wasOn(e *belief.Estate, c *Command) string {
 	decl := e.Graph.Node(c.Node)
-	if c.Rung != plan.Start || decl.Kind == plan.Passive || decl.Kind == plan.Person || e.Entry(c.Node).Snap.On() {
+	if c.Rung != plan.Start || decl.Kind == plan.Passive || decl.Kind == plan.Manual || e.Entry(c.Node).Snap.On() {
 		return ""
 	}
 	return "it was not on before"
@@ -213,7 +213,7 @@ func orderHolds(e *belief.Estate, c *Command) string {
 }
 
 // dataIsSafe: write-back caches go to write-through before the first VM is stopped, and are proven clean before their storage
-// goes down, or their flush was given up and only the time for its stop is left, on record; a cluster is set aside before what stands on it, or carries it, is stopped.
+// goes down, or their flush was given up and only the time for its stop is left, on record; a cluster is suspended before what stands on it, or carries it, is stopped.
 func dataIsSafe(e *belief.Estate, c *Command) string {
 	if !c.Rung.TakesDown() {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A cluster is set aside when the shutdown begins and not when a lab is shed, before whatever stands on it, and put back
+// A cluster is suspended when the shutdown begins and not when a lab is shed, before whatever stands on it, and put back
 // when all that it needs is up.
 func TestClustersAreSetAsideForTheShutdown(t *testing.T) {
 	e, err := NewEstate([]Node{

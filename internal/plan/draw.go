@@ -87,7 +87,7 @@ func dotShape(k Kind) string {
 		return "house"
 	case Self:
 		return "doubleoctagon"
-	case Person:
+	case Manual:
 		return "ellipse"
 	case Passive:
 		return "plaintext"
@@ -121,7 +121,7 @@ func mermaidShape(k Kind) (open, end string) {
 		return "{{", "}}"
 	case Other:
 		return "[(", ")]"
-	case Self, Person:
+	case Self, Manual:
 		return "([", "])"
 	case VM, Passive:
 		return "[", "]"

@@ -21,9 +21,9 @@ const (
 	Host                // may be stopped with a VM on it only by a recorded, forced decision
 	Supply              // a UPS's output: cut last, returns first
 	Self                // the machine that runs Ebbtide
-	Person              // a step that a person does and confirms
+	Manual              // a step that a person does and confirms
 	Passive             // needs no shutdown; drops when its feeds are cut
-	Cluster             // what would work against a shutdown and is set aside for it: HA, DRS, rebalancing; never stopped itself
+	Cluster             // what would work against a shutdown and is suspended for it: HA, DRS, rebalancing; never stopped itself
 	Outlet              // a switched part of a supply's output: off for what that saves, so that no cut waits for it
 )
 
@@ -36,7 +36,7 @@ type Verb uint8
 
 // The verbs. Each is idempotent or guarded by a probe.
 const (
-	Protect   Verb = iota // write-back cache to write-through; of a cluster: set aside
+	Protect   Verb = iota // write-back cache to write-through; of a cluster: suspended
 	Flush                 // make a cache clean
 	Stop                  // graceful stop
 	Force                 // power off without asking

@@ -45,7 +45,7 @@ func ranking(weight []time.Duration) []int {
 // Forward-backward improvement ends after so many rounds without a shorter schedule, and after so much work in all:
 // a plan is compiled when a runbook is loaded, and must not keep anybody waiting.
 const (
-	patience     = 3
+	stallLimit   = 3
 	mostRounds   = 20
 	improvements = 3_000_000 // steps times lanes
 )
@@ -74,7 +74,7 @@ func (p *Plan) improve() {
 	least := p.LowerBound()
 	forward := p.run(after, left, p.rank)
 	best := forward.Total
-	for round, since := 0, 0; round < rounds && since < patience && best > least; round++ {
+	for round, since := 0, 0; round < rounds && since < stallLimit && best > least; round++ {
 		backward := p.run(before, users, ranking(forward.End))
 		rank := ranking(backward.End)
 		forward = p.run(after, left, rank)

@@ -96,11 +96,11 @@ func (e *Estate) Prepare() {
 
 // builder gathers steps in any order; order sorts them.
 type builder struct {
-	plan   *Plan
-	estate *Estate
-	in     func(int) bool
-	aside  map[int][]int // per node: the steps that set aside the clusters that it uses
-	last   []int         // per node: the step after which it counts as down (up), -1 if it has none in this plan
+	plan     *Plan
+	estate   *Estate
+	in       func(int) bool
+	protects map[int][]int // per node: the steps that suspend the clusters that it uses
+	last     []int         // per node: the step after which it counts as down (up), -1 if it has none in this plan
 }
 
 func (b *builder) add(s Step) int {
@@ -125,7 +125,7 @@ func (b *builder) down() {
 	if len(protects) > 0 {
 		protected = b.add(Step{Node: -1, Name: "caches protected", Verb: Protect, Milestone: true, Stage: "protect", After: slices.Clone(protects)})
 	}
-	b.setAside()
+	b.suspendClusters()
 	self, lifeline := b.lifeline()
 	var deferred []int // supplies that Ebbtide's own machine lives on: cut when all else is down
 	var all []int
@@ -157,20 +157,20 @@ func (b *builder) down() {
 	}
 }
 
-// setAside adds the steps that set clusters aside for the shutdown. What goes earlier, in a stage of its own, is stopped one
+// suspendClusters adds the steps that set clusters aside for the shutdown. What goes earlier, in a stage of its own, is stopped one
 // by one, and a cluster leaves alone what it was told to stop.
-func (b *builder) setAside() {
+func (b *builder) suspendClusters() {
 	e := b.estate
-	b.aside = map[int][]int{}
+	b.protects = map[int][]int{}
 	for c := range e.Len() {
 		if !b.in(c) || e.Node(c).Kind != Cluster || !e.Node(c).Can.Has(Protect) {
 			continue
 		}
 		step := b.step(c, Protect, "shutdown")
-		b.aside[c] = append(b.aside[c], step) // what it needs itself, a vCenter, stays until it is done
+		b.protects[c] = append(b.protects[c], step) // what it needs itself, a vCenter, stays until it is done
 		for _, i := range e.Dependents(c) {
 			if e.Node(i).Stage == "shutdown" {
-				b.aside[i] = append(b.aside[i], step)
+				b.protects[i] = append(b.protects[i], step)
 			}
 		}
 	}
@@ -204,7 +204,7 @@ func (b *builder) takeDown(i int, users []int, protected int, lifeline bool) int
 		}
 		return b.milestone(i, Cut, users)
 	}
-	after := slices.Concat(users, b.aside[i])
+	after := slices.Concat(users, b.protects[i])
 	if n.Can.Has(Flush) {
 		after = []int{b.step(i, Flush, n.Stage, withStep(after, protected)...)}
 	}

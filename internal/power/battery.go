@@ -108,7 +108,7 @@ type battery struct {
 	drop    drop
 	steps   steps
 	health  float64 // what its capacity was last told with
-	gauges  [ways]gauge
+	gauges  [sources]gauge
 	stretch stretch
 }
 
@@ -129,11 +129,11 @@ func (b *battery) declare(s Supply) {
 }
 
 // full is the burn that a full battery gives, how sure that is, and which way says so; 0: not known.
-func (b *battery) full() (burn, sigma float64, by Way) {
+func (b *battery) full() (burn, sigma float64, by Source) {
 	if b.capacity.Burn > 0 {
-		return b.capacity.Burn, b.capacity.Sigma, ByCapacity
+		return b.capacity.Burn, b.capacity.Sigma, FromCapacity
 	}
-	return b.curve.full, sheetSigma, BySheet
+	return b.curve.full, sheetSigma, FromNameplate
 }
 
 // x is the load to reckon with. A load that was never told counts as full.
@@ -210,7 +210,7 @@ func (b *battery) forget(now time.Time, f flow) {
 // begin starts the fall of the charge afresh: the mains have failed.
 func (b *battery) begin() {
 	b.anchored, b.stepped = false, false
-	b.gauges[ByFall], b.gauges[ByDrop], b.drop = gauge{}, gauge{}, drop{}
+	b.gauges[FromSlope], b.gauges[FromDrop], b.drop = gauge{}, gauge{}, drop{}
 }
 
 // end forgets what only the stretch on battery could tell.
@@ -218,7 +218,7 @@ func (b *battery) end() {
 	if s := &b.slips.charge; !s.since.IsZero() && s.told == several { // whether it was a slip nothing will tell any more
 		b.refilled = min(b.refilled, s.least)
 	}
-	b.gauges[ByFall], b.gauges[ByDrop], b.gauges[ByAlarm], b.ceiling, b.drop = gauge{}, gauge{}, gauge{}, 0, drop{}
+	b.gauges[FromSlope], b.gauges[FromDrop], b.gauges[FromAlarm], b.ceiling, b.drop = gauge{}, gauge{}, gauge{}, 0, drop{}
 }
 
 // recharged reports whether a charge is told that is more than there can be unless the mains were back since the last.
@@ -230,7 +230,7 @@ func (b *battery) recharged(charge Figure) bool {
 func (b *battery) anew() {
 	b.end()
 	b.begin()
-	b.gauges, b.charged, b.spent, b.kept, b.refilled = [ways]gauge{}, false, 0, false, 1
+	b.gauges, b.charged, b.spent, b.kept, b.refilled = [sources]gauge{}, false, 0, false, 1
 }
 
 // read takes the figures of a fresh reading. The time up to now must have been passed. A rash alarm tells nothing of what is left.
@@ -251,11 +251,11 @@ func (b *battery) read(now time.Time, r Reading, f flow, low, rash bool) {
 	b.tellFull(now, f, health)
 	switch {
 	case !low:
-		b.gauges[ByAlarm].tell(now, math.Inf(1), 0)
+		b.gauges[FromAlarm].tell(now, math.Inf(1), 0)
 	case r.RuntimeLow.Known:
-		b.gauges[ByAlarm].tell(now, r.RuntimeLow.Value*b.rate, 0)
+		b.gauges[FromAlarm].tell(now, r.RuntimeLow.Value*b.rate, 0)
 	case !r.Runtime.Known && !rash:
-		b.gauges[ByAlarm].tell(now, LowBatteryLeft.Seconds()*b.rate, 0)
+		b.gauges[FromAlarm].tell(now, LowBatteryLeft.Seconds()*b.rate, 0)
 	}
 }
 
@@ -295,7 +295,7 @@ func (b *battery) readLoad(load Figure) {
 // readRuntime takes a runtime. One that stands still on battery is as old as when it was told first, and has burnt on since.
 func (b *battery) readRuntime(now time.Time, left float64, f flow, health float64) {
 	if s := &b.slips.runtime; s.words == 1 && left > 2*s.last && (s.by == f || f == draining) { // the first of all was a slip
-		b.ceiling, b.gauges[ByRuntime] = 0, gauge{}
+		b.ceiling, b.gauges[FromRuntime] = 0, gauge{}
 	}
 	wasDoubted := !b.slips.runtime.since.IsZero()
 	isSlip := !b.slips.runtime.believes(now, left, f, runtimeFell)
@@ -320,7 +320,7 @@ func (b *battery) readRuntime(now time.Time, left float64, f flow, health float6
 	if b.capacity.Burn > 0 {
 		sigma = runtimeLearn
 	}
-	b.gauges[ByRuntime].tell(now, burn*health, sigma)
+	b.gauges[FromRuntime].tell(now, burn*health, sigma)
 }
 
 // outlook gives what is left. The time up to now must have been passed.

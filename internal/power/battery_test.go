@@ -48,7 +48,7 @@ func TestAProvenCapacityIsWhatIsLeft(t *testing.T) {
 	c := newCell(proven, 600)
 	s := c.run(60)
 	require.True(t, s.Proven)
-	require.Equal(t, ByCapacity, s.By)
+	require.Equal(t, FromCapacity, s.By)
 	require.InDelta(t, 600, s.Likely.Value, 1)
 	require.InDelta(t, 600*math.Exp(-1.645*0.12), s.Left.Value, 1, "of the batteries like this one, 5%% give less")
 	c.mains = false
@@ -76,11 +76,11 @@ func TestASuddenDropIsNotBelieved(t *testing.T) {
 	c.mains = false
 	before := c.run(120)
 	c.drops = 30
-	require.NotEqual(t, ByDrop, c.run(1).By, "one word may be wrong")
+	require.NotEqual(t, FromDrop, c.run(1).By, "one word may be wrong")
 	after := c.run(6)
-	require.Equal(t, ByDrop, after.By)
+	require.Equal(t, FromDrop, after.By)
 	require.Less(t, after.Left.Value, before.Left.Value/2)
-	require.Equal(t, ByDrop, c.run(30).By)
+	require.Equal(t, FromDrop, c.run(30).By)
 	// A gauge that knows only a few steps does the same all the time, and means nothing by it.
 	coarse := newCell(proven, 600)
 	coarse.step = 25
@@ -88,7 +88,7 @@ func TestASuddenDropIsNotBelieved(t *testing.T) {
 	coarse.mains = false
 	for range 9 {
 		s := coarse.run(60)
-		require.False(t, s.Outlook.Views[ByDrop].Known)
+		require.False(t, s.Outlook.Views[FromDrop].Known)
 	}
 }
 
@@ -163,9 +163,9 @@ func TestAFallBehindAnOutputThatWasOffIsNone(t *testing.T) {
 	c.now = c.now.Add(15 * time.Minute) // it is silent, has its mains for a while, and loses them again
 	c.drops = 5
 	s := c.run(120)
-	require.False(t, s.Outlook.Views[ByDrop].Known)
+	require.False(t, s.Outlook.Views[FromDrop].Known)
 	c.drops = 40
-	require.Equal(t, ByDrop, c.run(7).By, "and one that gives out from then on shows")
+	require.Equal(t, FromDrop, c.run(7).By, "and one that gives out from then on shows")
 }
 
 // What its UPS says of its time was little when the output was cut, and is more when that is on again: it was charged meanwhile.
@@ -191,7 +191,7 @@ func TestAStretchTeachesAtOnce(t *testing.T) {
 	c.run(60)
 	c.mains = false
 	s := c.run(150)
-	require.Equal(t, ByFall, s.By)
+	require.Equal(t, FromSlope, s.By)
 	require.InDelta(t, 150, s.Likely.Value, 5)
 	d, told := c.t.Discharge(c.now)
 	require.True(t, told)
@@ -218,19 +218,19 @@ func TestABatteryThatFailedCountsForHalf(t *testing.T) {
 
 func TestTheOddsAndTheirQuantilesAgree(t *testing.T) {
 	o := Outlook{Rate: 0.5, After: 300, More: 1}
-	o.Views[ByRuntime] = View{Known: true, Burn: 500, Sigma: 0.3}
-	o.Views[BySheet] = View{Known: true, Burn: 450, Sigma: 0.1}
+	o.Views[FromRuntime] = View{Known: true, Burn: 500, Sigma: 0.3}
+	o.Views[FromNameplate] = View{Known: true, Burn: 450, Sigma: 0.1}
 	for _, p := range []float64{0.01, 0.05, 0.2, 0.5, 0.9} {
 		at, _ := o.At(p)
 		require.InDelta(t, p, o.GivesOut(at.Value), 1e-9)
 	}
 	_, cautious := o.At(0.05)
-	require.Equal(t, ByRuntime, cautious, "the wide view fears more for early ends")
+	require.Equal(t, FromRuntime, cautious, "the wide view fears more for early ends")
 	_, likely := o.At(0.5)
-	require.Equal(t, BySheet, likely)
-	o.Views[ByAlarm] = View{Known: true, Burn: 60}
+	require.Equal(t, FromNameplate, likely)
+	o.Views[FromAlarm] = View{Known: true, Burn: 60}
 	least, by := o.At(0.05)
-	require.Equal(t, ByAlarm, by)
+	require.Equal(t, FromAlarm, by)
 	require.InDelta(t, 120, least.Value, 1e-9)
 }
 
@@ -254,10 +254,10 @@ func TestADropIsTakenBack(t *testing.T) {
 		return st.Outlook, st.Left.Value
 	}
 	plain, left := tell(10.8, 10, 9.2, 8.4)
-	require.False(t, plain.Views[ByDrop].Known)
+	require.False(t, plain.Views[FromDrop].Known)
 	slipped, again := tell(10.8, 1, 9.2, 8.4)
-	require.False(t, slipped.Views[ByDrop].Known)
+	require.False(t, slipped.Views[FromDrop].Known)
 	require.InEpsilon(t, left, again, 0.02)
 	gone, _ := tell(10.8, 1, 0.9, 0.8)
-	require.True(t, gone.Views[ByDrop].Known)
+	require.True(t, gone.Views[FromDrop].Known)
 }

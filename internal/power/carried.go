@@ -46,7 +46,7 @@ func (t *Tracker) Carry() (Carried, bool) {
 	b, s := &t.battery, &t.battery.stretch
 	return Carried{
 		On: t.heardAt.Sub(t.since), Out: t.heardAt.Sub(t.out), Volts: t.volts, Load: 100 * b.load,
-		Given: Given{Took: s.took, Burn: s.burn, Loaded: s.loaded, From: s.from, Low: s.low, Drill: s.drill, Told: s.told},
+		Given: Given{Took: s.took, Burn: s.burn, Loaded: s.loaded, From: s.from, Low: s.low, Drill: s.drill, Told: s.onRecord},
 		Spent: b.spent, Kept: b.kept, Left: 100 * b.refilled, Runtime: b.runtime.left, Meant: b.runtime.meant, Stood: b.runtime.burnt,
 	}, true
 }
@@ -87,6 +87,6 @@ func (t *Tracker) resume(now time.Time) {
 		burnt := gap.Seconds() * rate
 		b.spent += burnt
 		b.runtime = standing{left: c.Runtime, meant: c.Meant, burnt: c.Stood + burnt}
-		b.stretch = stretch{given: given{c.Burn + burnt, c.Took + gap, c.Loaded + load*gap.Seconds()}, charged: c.From > 0, from: c.From, to: c.From, low: c.Low, drill: c.Drill, told: c.Told}
+		b.stretch = stretch{given: given{c.Burn + burnt, c.Took + gap, c.Loaded + load*gap.Seconds()}, charged: c.From > 0, from: c.From, to: c.From, low: c.Low, drill: c.Drill, onRecord: c.Told}
 	}
 }

@@ -59,19 +59,19 @@ func (b *battery) readCharge(now time.Time, charge float64, f flow, steady bool)
 	}
 	left, sigma := b.byFall(charge)
 	if had && steady && b.snapped(was, charge) {
-		b.drop = drop{at: now, from: was, to: charge, gauge: b.gauges[ByDrop], anchor: b.anchor, burnt: b.burnt, since: b.since, refilled: refilled}
+		b.drop = drop{at: now, from: was, to: charge, gauge: b.gauges[FromDrop], anchor: b.anchor, burnt: b.burnt, since: b.since, refilled: refilled}
 		if b.lasted >= slopeAfter {
 			least := left
 			if full > 0 {
 				least = min(least, charge*full)
 			}
 			if !math.IsInf(least, 1) {
-				b.gauges[ByDrop].tell(now, least*snapKeeps, fallSigma)
+				b.gauges[FromDrop].tell(now, least*snapKeeps, fallSigma)
 			}
 		}
 		b.anchor, b.burnt = charge, 0
 	}
-	b.gauges[ByFall].tell(now, left, sigma)
+	b.gauges[FromSlope].tell(now, left, sigma)
 	if charge != was {
 		b.since = 0
 	}
@@ -127,7 +127,7 @@ func (b *battery) takeBack(now time.Time, charge float64) {
 		return
 	}
 	d.gauge.last, d.gauge.before = d.gauge.last-b.since, d.gauge.before-b.since
-	b.gauges[ByDrop], b.anchor, b.burnt, b.since = d.gauge, d.anchor, d.burnt+b.since, d.since+b.since
+	b.gauges[FromDrop], b.anchor, b.burnt, b.since = d.gauge, d.anchor, d.burnt+b.since, d.since+b.since
 	b.charge, b.refilled, b.drop = d.from, d.refilled, drop{}
 }
 
@@ -152,8 +152,8 @@ func (b *battery) snapped(was, charge float64) bool {
 	case full > 0:
 	case b.anchor-was >= slopeDrop:
 		full = (b.burnt - b.since) / (b.anchor - was)
-	case b.gauges[ByRuntime].known && was > 0:
-		full = b.gauges[ByRuntime].last / was
+	case b.gauges[FromRuntime].known && was > 0:
+		full = b.gauges[FromRuntime].last / was
 	}
 	return full > 0 && fall > snapTimes*b.since/full
 }

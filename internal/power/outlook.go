@@ -9,34 +9,34 @@ import (
 // plan to take longer. Slack is judged by it.
 const Pessimistic = 0.05
 
-// Way names a way of telling what a battery has left.
-type Way uint8
+// Source names a way of telling what a battery has left.
+type Source uint8
 
-// The ways. They know nothing of each other, and the most pessimistic counts.
+// The sources. They know nothing of each other, and the most pessimistic counts.
 const (
-	ByRuntime  Way = iota // the UPS's own battery.runtime
-	ByFall                // how the charge fell with what was burnt since the mains failed, never over a short window
-	ByCapacity            // what past discharges have proven, less what was burnt
-	BySheet               // the runbook's curve, less what was burnt: nothing is proven
-	ByDrop                // a sudden drop of the charge at a steady load: a cell that gives out
-	ByAlarm               // battery.runtime.low, while the UPS says that its battery is low
-	ways
+	FromRuntime   Source = iota // the UPS's own battery.runtime
+	FromSlope                   // how the charge fell with what was burnt since the mains failed, never over a short window
+	FromCapacity                // what past discharges have proven, less what was burnt
+	FromNameplate               // the runbook's curve, less what was burnt: nothing is proven
+	FromDrop                    // a sudden drop of the charge at a steady load: a cell that gives out
+	FromAlarm                   // battery.runtime.low, while the UPS says that its battery is low
+	sources
 )
 
-var wayTexts = [...]string{
+var sourceTexts = [...]string{
 	"the UPS's own runtime", "the fall of its charge", "its proven capacity", "the runbook's curve", "a sudden drop of its charge", "its low-battery flag",
 }
 
-func (w Way) String() string { return wayTexts[w] }
+func (w Source) String() string { return sourceTexts[w] }
 
 // MarshalText writes the way in words.
-func (w Way) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
+func (w Source) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
 
 // UnmarshalText reads it.
-func (w *Way) UnmarshalText(b []byte) error {
-	for i, text := range wayTexts {
+func (w *Source) UnmarshalText(b []byte) error {
+	for i, text := range sourceTexts {
 		if text == string(b) {
-			*w = Way(i)
+			*w = Source(i)
 			return nil
 		}
 	}
@@ -54,7 +54,7 @@ type View struct {
 
 // Outlook is how long a battery lasts, with its odds: the views, and how fast it is burnt.
 type Outlook struct {
-	Views [ways]View
+	Views [sources]View
 	Rate  float64 // burn in a second at the present load
 	// After so many seconds the load rises to burn More in a second: another supply is expected to give out then, and
 	// what both feed falls to this one. 0: it stays.
@@ -123,8 +123,8 @@ func (v *View) score(burn, log float64) float64 {
 
 // At gives the seconds within which the battery is empty with chance p, and the way that says so. It is unknown where
 // nothing is known, and farthest at most.
-func (o *Outlook) At(p float64) (Figure, Way) {
-	lowest, by := math.Inf(1), Way(0)
+func (o *Outlook) At(p float64) (Figure, Source) {
+	lowest, by := math.Inf(1), Source(0)
 	z := fears(p)
 	for i := range o.Views {
 		v := &o.Views[i]
@@ -132,7 +132,7 @@ func (o *Outlook) At(p float64) (Figure, Way) {
 			continue
 		}
 		if burn := max(0, v.Burn) * v.below(p, z); burn < lowest {
-			lowest, by = burn, Way(i)
+			lowest, by = burn, Source(i)
 		}
 	}
 	if math.IsInf(lowest, 1) {
@@ -210,7 +210,7 @@ func (o *Outlook) Told() []Told {
 		one.Views[i] = o.Views[i]
 		likely, _ := one.At(0.5)
 		least, _ := one.At(Pessimistic)
-		list = append(list, Told{Way(i).String(), likely.Value, least.Value})
+		list = append(list, Told{Source(i).String(), likely.Value, least.Value})
 	}
 	return list
 }

@@ -97,7 +97,7 @@ type course struct {
 	need          []time.Duration
 	reserve, odds float64
 	most          int64 // what the chances of all needs may sum up to
-	fall          [ways]slope
+	fall          [sources]slope
 	falls         int
 }
 

@@ -141,7 +141,7 @@ func TestSlackOfAbsurdNumbers(t *testing.T) {
 
 func TestAnEmptyBatteryLeavesNoTime(t *testing.T) {
 	o := Outlook{Rate: 1}
-	o.Views[ByRuntime] = View{Known: true, Burn: 0, Sigma: 0.3}
+	o.Views[FromRuntime] = View{Known: true, Burn: 0, Sigma: 0.3}
 	slack := o.Slack(&Race{Need: []time.Duration{time.Minute}, Reserve: time.Minute})
 	require.InDelta(t, -120, slack.Value, 1)
 	now := o.Slack(&Race{Need: []time.Duration{0}})
@@ -202,8 +202,8 @@ func TestConditionsAskTheRaceForSlack(t *testing.T) {
 
 func BenchmarkSlack(b *testing.B) {
 	o := Outlook{Rate: 0.5}
-	o.Views[ByRuntime] = View{Known: true, Burn: 500, Sigma: 0.3}
-	o.Views[BySheet] = View{Known: true, Burn: 450, Sigma: 0.45}
+	o.Views[FromRuntime] = View{Known: true, Burn: 500, Sigma: 0.3}
+	o.Views[FromNameplate] = View{Known: true, Burn: 450, Sigma: 0.45}
 	r := &Race{Reserve: time.Minute}
 	for i := range 32 {
 		r.Need = append(r.Need, time.Duration(60+3*i)*time.Second)

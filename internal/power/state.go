@@ -37,7 +37,7 @@ type State struct {
 	Temperature Figure // °C
 	Left        Figure // seconds of battery left, pessimistically: with a chance of Pessimistic it is less
 	Likely      Figure // seconds of battery left, as likely more as less
-	By          Way    // what Left was told by
+	By          Source // what Left was told by
 	Proven      bool   // a drill or an outage has shown what the battery gives
 
 	Outlook Outlook `json:"-"` // what Left and Likely are made from

@@ -10,7 +10,7 @@ type stretch struct {
 	from, to float64 // charge, as fractions
 	low      bool    // the UPS called its battery low
 	drill    bool    // it was on purpose
-	told     bool    // it has gone on record
+	onRecord bool    // it has gone on record
 }
 
 // learnsFrom is a fall of the charge from which the capacity of the moment is believed, if it is less than what was.
@@ -50,7 +50,7 @@ func (s *stretch) charge(c float64) {
 
 // discharge gives the account so far; false where there is none, or it has been told.
 func (s *stretch) discharge(at time.Time) (Discharge, bool) {
-	if s.told || s.took <= 0 {
+	if s.onRecord || s.took <= 0 {
 		return Discharge{}, false
 	}
 	d := Discharge{At: at, Burn: s.burn, Took: s.took, Load: 100 * s.loaded / s.took.Seconds(), Empty: s.low, Drill: s.drill}

@@ -292,7 +292,7 @@ func (t *Tracker) stretch(now time.Time) {
 func (t *Tracker) Discharge(now time.Time) (Discharge, bool) { return t.battery.stretch.discharge(now) }
 
 // Told notes that the account of the present time on battery is on record.
-func (t *Tracker) Told() { t.battery.stretch.told = true }
+func (t *Tracker) Told() { t.battery.stretch.onRecord = true }
 
 // Rate gives what a second at a load (percent) burns.
 func (t *Tracker) Rate(load float64) float64 { return t.battery.curve.rate(load / 100) }

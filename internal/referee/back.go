@@ -26,7 +26,7 @@ func (r *Referee) rule20(at time.Time, reported []ledger.NodeState) {
 		if n.forgot && at.Sub(n.toldAt) <= 2*guarded { // it is on its way still, and shows as on
 			continue
 		}
-		if r.drill != nil && n.given == 0 || r.unseenSince(at, i, closing) || n.lied && r.unseen(i) && at.Sub(n.saidAt) <= closing || r.justFell(at, i) {
+		if r.drill != nil && n.commanded == 0 || r.unseenSince(at, i, closing) || n.lied && r.unseen(i) && at.Sub(n.saidAt) <= closing || r.justFell(at, i) {
 			continue
 		}
 		if n.owed && decl.Kind != plan.Supply && n.now.State != plan.On && !isReported(reported, decl.ID) {
@@ -61,7 +61,7 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause ledger.Cause
 	switch {
 	case n.lied && (!n.intent.at.IsZero() && !n.saidAt.Before(n.intent.at) || at.Sub(n.saidAt) <= oldLook):
 		n.misled = true // it may be written down, but nothing that can't be undone may rest on it
-	case decl.Kind == plan.Person:
+	case decl.Kind == plan.Manual:
 	case cause == ledger.Silence && (r.unseen(i) || r.isUnknowable(i) || r.hostIsGone(i)), r.unseenSince(at, i, r.fresh(at, i)):
 		n.misled = true
 	case r.hasJustChanged(at, i, verb):
@@ -78,7 +78,7 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause ledger.Cause
 func (r *Referee) shownWrongly(at time.Time, i int, verb plan.Verb) string {
 	n := &r.nodes[i]
 	st := n.now.State
-	setOtherwise := n.aside.told && n.aside.seen && !r.forgetful && !r.unseen(i) && n.now.Set != n.aside.set
+	setOtherwise := n.protection.announced && n.protection.seen && !r.forgetful && !r.unseen(i) && n.now.Set != n.protection.set
 	switch {
 	case verb == plan.Stop && st != plan.Off && st != plan.Gone:
 		return fmt.Sprintf("off and is %s", st)

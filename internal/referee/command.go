@@ -54,7 +54,7 @@ func (r *Referee) Commanded(at time.Time, given Command) {
 	c := &command{Command: given, at: at, decl: r.estate.Node(given.Node), node: &r.nodes[given.Node]}
 	if !r.has(Records) { // then a command is its own announcement
 		r.intend(at, c.Node, intent{verb: c.Verb})
-		r.asideTold(c.Node, c.Verb)
+		r.protectionTold(c.Node, c.Verb)
 	}
 	for i := range ofCommands {
 		rule := &ofCommands[i]
@@ -65,14 +65,14 @@ func (r *Referee) Commanded(at time.Time, given Command) {
 			r.violate(at, rule.rule, text)
 		}
 	}
-	c.node.intent.given = true
-	c.node.given |= plan.VerbSet(c.Verb)
+	c.node.intent.sent = true
+	c.node.commanded |= plan.VerbSet(c.Verb)
 	switch {
 	case c.stops():
-		c.node.toldBefore, c.node.told = c.node.told, c.node.told || r.mayGo(c.Node)
+		c.node.toldBefore, c.node.toldToStop = c.node.toldToStop, c.node.toldToStop || r.mayGo(c.Node)
 		c.node.mute, c.node.toldAtBefore, c.node.toldAt, c.node.toldBy = true, c.node.toldAt, at, c.Verb
 	case c.Verb == plan.Start:
-		c.node.given &^= plan.VerbSet(plan.Stop, plan.Force)
+		c.node.commanded &^= plan.VerbSet(plan.Stop, plan.Force)
 		c.node.rousedBefore, c.node.roused, c.node.started = c.node.roused, at, at
 	case c.Verb == plan.Protect:
 		c.node.deniedBefore, c.node.denied = c.node.denied, false
@@ -115,7 +115,7 @@ func (r *Referee) usersOf(i int) []int {
 		}
 		seen[u] = true
 		switch n := r.estate.Node(u); {
-		case n.Kind == plan.Self, n.Kind == plan.Person, n.Kind == plan.Supply:
+		case n.Kind == plan.Self, n.Kind == plan.Manual, n.Kind == plan.Supply:
 		case n.Can.Has(plan.Stop):
 			users = append(users, u)
 		default:

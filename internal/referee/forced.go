@@ -20,7 +20,7 @@ func (r *Referee) rule18(c *command) string {
 		return ""
 	case !c.node.intent.reasoned:
 		return c.decl.ID + " was forced off without a reason on record"
-	case c.decl.Kind == plan.Host, c.node.given.Has(plan.Force), !r.mayGo(c.Node):
+	case c.decl.Kind == plan.Host, c.node.commanded.Has(plan.Force), !r.mayGo(c.Node):
 		return ""
 	}
 	for _, j := range r.flights.nodes {
@@ -44,7 +44,7 @@ func (r *Referee) neverReached(i int) bool {
 // lostWithHost reports whether a node was asked in vain since its host is not on any more, or is going, or was asked in vain as well.
 func (r *Referee) lostWithHost(i int) bool {
 	host, known := r.estate.Index(r.estate.Node(i).Host)
-	return known && !r.nodes[i].vain.IsZero() && (r.nodes[host].now.State != plan.On || r.nodes[host].told || !r.nodes[host].vain.IsZero())
+	return known && !r.nodes[i].vain.IsZero() && (r.nodes[host].now.State != plan.On || r.nodes[host].toldToStop || !r.nodes[host].vain.IsZero())
 }
 
 // isLost reports whether what only a supply feeds has no power to look forward to, or nobody knows that it has.

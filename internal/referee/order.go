@@ -182,7 +182,7 @@ func (r *Referee) rule3(c *command) string {
 		}
 		for _, u := range r.estate.Users(c.Node) {
 			decl := r.estate.Node(u)
-			carried := !decl.Can.Has(plan.Stop) || decl.Kind == plan.Self || decl.Kind == plan.Person || decl.Kind == plan.Outlet
+			carried := !decl.Can.Has(plan.Stop) || decl.Kind == plan.Self || decl.Kind == plan.Manual || decl.Kind == plan.Outlet
 			feeds := r.estate.Feeds(u)
 			if carried || r.nodes[u].isDown() || !slices.Contains(feeds, c.Node) || r.justMeddled(c.at, u) || r.isUnknowable(u) {
 				continue
@@ -221,13 +221,13 @@ func (r *Referee) onBehindPassive(c *command) int {
 // What a wrong answer or somebody else's doing brought into the snapshot counts as on in it. A start of what is gone starts nothing.
 func (r *Referee) rule4(c *command) string {
 	switch {
-	case r.has(Records) && r.snapshot && c.stops() && !c.node.taken && c.decl.Kind != plan.Self && c.decl.Kind != plan.Person:
+	case r.has(Records) && r.snapshot && c.stops() && !c.node.taken && c.decl.Kind != plan.Self && c.decl.Kind != plan.Manual:
 		return c.decl.ID + " is stopped and is not in the snapshot"
 	case r.has(Records) && !r.snapshot && c.decl.Kind != plan.Supply:
 		return fmt.Sprintf("%s %s before the snapshot", c.Verb, c.decl.ID)
 	case c.Verb == plan.Start && !c.node.wasOn && !c.node.owed && !c.node.lied && c.node.now.State != plan.Gone:
 		return c.decl.ID + " is started and was not on before"
-	case c.Verb == plan.Start && r.has(Records) && !c.node.listed && c.decl.Kind != plan.Passive && c.decl.Kind != plan.Person:
+	case c.Verb == plan.Start && r.has(Records) && !c.node.listed && c.decl.Kind != plan.Passive && c.decl.Kind != plan.Manual:
 		return c.decl.ID + " is started and is not on in the snapshot"
 	default:
 		return ""
@@ -277,7 +277,7 @@ func (r *Referee) groundOff(at time.Time, i int) int {
 		}
 		by := r.estate.Node(i)
 		vouched := decl.Kind == plan.Outlet && by.Kind != plan.Passive || by.Kind == plan.VM && !by.Bound && by.Host == decl.ID
-		if decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && n.said != plan.On && !vouched && !r.seemsOn(at, d) {
+		if decl.Kind != plan.Manual && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && n.said != plan.On && !vouched && !r.seemsOn(at, d) {
 			return d
 		}
 		if deeper := r.groundOff(at, d); deeper >= 0 {
@@ -322,7 +322,7 @@ func (r *Referee) rule10Start(c *command) string {
 			return fmt.Sprintf("%s is started before %s, which it stands on through %s, is on", c.decl.ID, r.id(deeper), r.id(d))
 		}
 		n, decl := &r.nodes[d], r.estate.Node(d)
-		if decl.Kind != plan.Supply && decl.Kind != plan.Person && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && !r.seemsOn(c.at, d) {
+		if decl.Kind != plan.Supply && decl.Kind != plan.Manual && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && !r.seemsOn(c.at, d) {
 			return fmt.Sprintf("%s is started before %s is on", c.decl.ID, decl.ID)
 		}
 	}

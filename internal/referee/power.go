@@ -61,7 +61,7 @@ func (r *Referee) rule21(c *command) string {
 		return fmt.Sprintf("%s %s in a drill that does not take it", c.Verb, c.decl.ID)
 	case !c.stops() && c.Verb != plan.Cut, r.mayGo(c.Node):
 		return ""
-	case c.Verb == plan.Force && c.node.told && c.decl.Can.Has(plan.Start) && r.hangs(c):
+	case c.Verb == plan.Force && c.node.toldToStop && c.decl.Can.Has(plan.Start) && r.hangs(c):
 		return ""
 	default:
 		return c.decl.ID + " keeps its power and was told to " + c.Verb.String()
@@ -72,7 +72,7 @@ func (r *Referee) rule21(c *command) string {
 // before.
 func (r *Referee) hangs(c *command) bool {
 	st := c.node.now.State
-	return st == plan.Unknown || c.node.given.Has(plan.Force) || st != plan.On && c.at.Sub(c.node.toldAt) >= c.decl.Time(plan.Stop).Nominal
+	return st == plan.Unknown || c.node.commanded.Has(plan.Force) || st != plan.On && c.at.Sub(c.node.toldAt) >= c.decl.Time(plan.Stop).Nominal
 }
 
 // mayGo reports whether a node may be told to stop at all.
@@ -162,7 +162,7 @@ func (r *Referee) isToBeForced(s *supply, at time.Time, i int) bool {
 
 // holdsDirty reports whether a node holds what could not be flushed, which was given up: it is asked to stop, which may write that.
 func (r *Referee) holdsDirty(i int) bool {
-	return r.nodes[i].failed.Has(plan.Flush) || slices.ContainsFunc(r.asides, func(c int) bool {
+	return r.nodes[i].failed.Has(plan.Flush) || slices.ContainsFunc(r.protectors, func(c int) bool {
 		return r.nodes[c].failed.Has(plan.Flush) && slices.Contains(r.estate.Needs(c), i)
 	})
 }
@@ -224,8 +224,8 @@ func (r *Referee) looksCycled(s *supply, since time.Time) bool {
 	})
 }
 
-// patience is for how long nothing moves until a plan that stands still past its point of no return is given up.
-const patience = 2 * time.Minute
+// standstill is for how long nothing moves until a plan that stands still past its point of no return is given up.
+const standstill = 2 * time.Minute
 
 // gaveUp reports whether anything that needs a supply was given up on its way down in its present round, and is not off, or its own
 // cut was, or that of another supply without which its cycle starts nothing.

@@ -61,11 +61,11 @@ func (r *Referee) begin(at time.Time) {
 		n.forgot = (lost || n.forgot) && at.Sub(n.toldAt) <= 2*guarded
 		n.stolen = (lost && n.wasOn || n.stolen) && st != plan.On && st != plan.Starting
 		n.wasOn = st == plan.On || st == plan.Starting || st == plan.Unknown || n.now.Dark || r.unseen(i) || n.stolen
-		setByWhom := aside{forgot: lost && n.aside.told}
-		n.known, n.listed, n.owed, n.failed, n.given, n.aside, n.shownOff, n.misled, n.told, n.taken = false, false, false, 0, 0, setByWhom, false, false, false, false
+		setByWhom := protection{forgot: lost && n.protection.announced}
+		n.known, n.listed, n.owed, n.failed, n.commanded, n.protection, n.shownOff, n.misled, n.toldToStop, n.taken = false, false, false, 0, 0, setByWhom, false, false, false, false
 		if !r.has(Records) { // what is on is what a snapshot would have
 			n.listed, n.owed = st == plan.On, st == plan.On
-			r.asideSet(i, nil)
+			r.protectionSet(i, nil)
 		}
 	}
 }
@@ -94,8 +94,8 @@ func (r *Referee) openDrill(at time.Time, rec *ledger.Record) {
 func (r *Referee) mayBeTakenAgain(i int, s *ledger.NodeState) bool {
 	n := &r.nodes[i]
 	was := n.now.Protected
-	if n.aside.told {
-		was = n.aside.before.Protected
+	if n.protection.announced {
+		was = n.protection.before.Protected
 	}
 	return s.Protected == plan.No && (!was || r.unseen(i))
 }
@@ -126,7 +126,7 @@ func (r *Referee) snapped(at time.Time, rec *ledger.Record) {
 		n.owed = r.isOwed(at, i)
 		n.taken = true
 		n.wasOn = n.wasOn || n.listed && (r.unseen(i) || n.now.State == plan.Starting)
-		r.asideSet(i, s)
+		r.protectionSet(i, s)
 	}
 }
 
@@ -204,7 +204,7 @@ func (r *Referee) ofSupplies(at time.Time, rec *ledger.Record) {
 			r.rule20Cut(s, at, "called cycled")
 			r.release(s)
 		case rec.Cause == released:
-			if at.Sub(r.moved) < patience && r.waitsForCycle(s) {
+			if at.Sub(r.moved) < standstill && r.waitsForCycle(s) {
 				r.rule20Cut(s, at, "released")
 			}
 			r.release(s)
@@ -222,7 +222,7 @@ func (r *Referee) ofNode(at time.Time, i int, rec *ledger.Record) {
 	case ledger.Intent:
 		r.moved = at
 		r.intend(at, i, intent{verb: *rec.Verb, op: uint64(rec.Op), at: at, life: r.life, again: rec.Attempt > 1, reasoned: rec.Reason != "", pressed: rec.Cause == ledger.Pressed || rec.Cause == dropping})
-		r.asideTold(i, *rec.Verb)
+		r.protectionTold(i, *rec.Verb)
 		r.rule9(i, at)
 	case ledger.Accepted:
 		r.accepted(i, *rec.Verb, rec.Outcome)
@@ -265,7 +265,7 @@ func (r *Referee) accepted(i int, verb plan.Verb, outcome ledger.Outcome) {
 // failed takes that something is given up. It excuses what rests on it only where it was tried, and might be.
 func (r *Referee) failed(at time.Time, i int, verb plan.Verb) {
 	n := &r.nodes[i]
-	hangs := n.given.Has(plan.Force) && n.now.State == plan.Stopping // and was powered off in vain
+	hangs := n.commanded.Has(plan.Force) && n.now.State == plan.Stopping // and was powered off in vain
 	tried := r.wasTried(at, i, verb)
 	if !tried && verb == plan.Stop && r.boots(at, i) { // and can't be told, before it has said twice that it is on
 		tried, n.spared = true, looksLater
@@ -298,13 +298,13 @@ func (r *Referee) wasTried(at time.Time, i int, verb plan.Verb) bool {
 		return r.nodes[u].failed.Has(plan.Stop) && !r.nodes[u].isDown()
 	})
 	mayBeSent := verb == plan.Flush && n.intent.verb == verb && n.intent.life < r.life // before a crash, and nobody knows
-	return isPlug || mayBeSent || n.given.Has(verb) || n.given.Has(plan.Force) || silent || r.estate.Node(i).Kind == plan.Person || n.now.State == plan.Gone || n.now.State == plan.Stopping
+	return isPlug || mayBeSent || n.commanded.Has(verb) || n.commanded.Has(plan.Force) || silent || r.estate.Node(i).Kind == plan.Manual || n.now.State == plan.Gone || n.now.State == plan.Stopping
 }
 
 // proven takes that something is shown as done.
 func (r *Referee) proven(at time.Time, i int, verb plan.Verb, cause ledger.Cause) {
 	r.rule19(at, i, verb, cause)
-	a := &r.nodes[i].aside
+	a := &r.nodes[i].protection
 	a.back = a.back || verb == plan.Unprotect
 	a.lost = a.lost && verb != plan.Protect && verb != plan.Unprotect
 	r.rule19Cut(at, i, verb)
@@ -316,11 +316,11 @@ func (r *Referee) unsent(i int, verb plan.Verb) {
 	n := &r.nodes[i]
 	switch verb {
 	case plan.Stop, plan.Force:
-		n.told, n.toldAt = n.toldBefore, n.toldAtBefore
+		n.toldToStop, n.toldAt = n.toldBefore, n.toldAtBefore
 	case plan.Start:
 		n.roused, n.started = n.rousedBefore, time.Time{}
 	case plan.Protect:
-		n.denied, n.aside.told = n.deniedBefore, n.aside.toldBefore
+		n.denied, n.protection.announced = n.deniedBefore, n.protection.toldBefore
 	case plan.Cut:
 		s := r.supplyAt(i)
 		s.due = false
@@ -352,7 +352,7 @@ func (r *Referee) intend(at time.Time, i int, in intent) {
 // show follows what is shown of a node. A person, our own machine and a supply are shown by other means.
 func (r *Referee) show(i int, verb plan.Verb) {
 	switch r.estate.Node(i).Kind {
-	case plan.Supply, plan.Person, plan.Self:
+	case plan.Supply, plan.Manual, plan.Self:
 		return
 	default:
 	}
@@ -365,7 +365,7 @@ func (r *Referee) show(i int, verb plan.Verb) {
 // Judged of the intent: it is on record, of this life of the controller, and allows one command.
 func (r *Referee) rule7(c *command) string {
 	in := &c.node.intent
-	if in.life == r.life && !in.at.IsZero() && !in.given && in.verb == c.Verb && (c.Op == 0 || c.Op == in.op) {
+	if in.life == r.life && !in.at.IsZero() && !in.sent && in.verb == c.Verb && (c.Op == 0 || c.Op == in.op) {
 		return ""
 	}
 	return fmt.Sprintf("%s %s without a durable intent", c.Verb, c.decl.ID)

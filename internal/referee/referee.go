@@ -45,19 +45,19 @@ type Referee struct {
 	// which what stands on it may not be known to be off. A campaign counts it.
 	Avoidable []string
 
-	estate   *plan.Estate
-	policy   power.Policy
-	sight    Sight
-	began    time.Time
-	looks    []time.Duration
-	slowest  time.Duration // the longest of looks
-	nodes    []node
-	supplies []supply
-	place    []int // per node: its place in supplies, -1: it is none
-	asides   []int // the nodes that can be protected: caches and clusters
-	flights  flights
-	asking   asking
-	users    [][]int // per node: see usersOf; nil: not asked yet
+	estate     *plan.Estate
+	policy     power.Policy
+	sight      Sight
+	began      time.Time
+	looks      []time.Duration
+	slowest    time.Duration // the longest of looks
+	nodes      []node
+	supplies   []supply
+	place      []int // per node: its place in supplies, -1: it is none
+	protectors []int // the nodes that can be protected: caches and clusters
+	flights    flights
+	asking     asking
+	users      [][]int // per node: see usersOf; nil: not asked yet
 
 	life          int       // numbers the lives of the controller: an intent of an earlier one allows no command
 	resumed       time.Time // when its present life began, if it is not the first
@@ -80,7 +80,7 @@ type Referee struct {
 // Condition is the truth about a node.
 type Condition struct {
 	State     plan.State // Unknown: it has power, and is good for nothing
-	Protected bool       // a cache in write-through, a cluster that is set aside
+	Protected bool       // a cache in write-through, a cluster that is suspended
 	Dirty     bool       // a cache holds what is not on its storage
 	Set       string     // what a cache or a cluster is set to, in the source's own words
 	Dark      bool       // it lost its power while it was on, and was not on since
@@ -88,19 +88,19 @@ type Condition struct {
 
 // node is what is known of a node.
 type node struct {
-	now    Condition
-	dark   bool // it is losing its power, or has lost it: with the supplies that are gone
-	wasOn  bool // when the outage began, or so it had to seem
-	known  bool // in a snapshot of the open outage
-	listed bool // its last snapshot says that it was on
-	taken  bool // in that snapshot, whatever it was
-	owed   bool // was on when it came into the open outage's snapshot
-	intent intent
-	failed plan.Verbs // given up on record, in its present round: until its power is back or the opposite is commanded
-	spared int        // that was since it was on its way up: it counts until it has said so often that it is on
-	given  plan.Verbs // commanded in the open outage
+	now       Condition
+	dark      bool // it is losing its power, or has lost it: with the supplies that are gone
+	wasOn     bool // when the outage began, or so it had to seem
+	known     bool // in a snapshot of the open outage
+	listed    bool // its last snapshot says that it was on
+	taken     bool // in that snapshot, whatever it was
+	owed      bool // was on when it came into the open outage's snapshot
+	intent    intent
+	failed    plan.Verbs // given up on record, in its present round: until its power is back or the opposite is commanded
+	spared    int        // that was since it was on its way up: it counts until it has said so often that it is on
+	commanded plan.Verbs // commanded in the open outage
 
-	told         bool // to stop while it might be, and not on since
+	toldToStop   bool // to stop while it might be, and not on since
 	toldBefore   bool // so it was before its last command
 	toldAt       time.Time
 	toldAtBefore time.Time
@@ -133,7 +133,7 @@ type node struct {
 	denied       bool // its last Protect was given up, and may take effect all the same
 	deniedBefore bool // so it was before its last Protect
 	shownOff     bool // proven off on record in this outage, and not back since
-	aside        aside
+	protection   protection
 }
 
 // intent is a node's last intent on record.
@@ -145,7 +145,7 @@ type intent struct {
 	again    bool // it is not the first attempt
 	reasoned bool // it says why there was no other way
 	pressed  bool // which was that time was short
-	given    bool // its command was given
+	sent     bool // its command was given
 }
 
 // New makes a referee for an estate on which everything is on and nothing is protected, until it is told otherwise.
@@ -166,7 +166,7 @@ func New(o Options) *Referee {
 			r.supplies = append(r.supplies, supply{node: i, online: true, output: true, since: o.Began, heardOn: o.Began.Add(-settles)})
 		}
 		if decl.Can.Has(plan.Protect) {
-			r.asides = append(r.asides, i)
+			r.protectors = append(r.protectors, i)
 		}
 	}
 	return r
@@ -185,7 +185,7 @@ func (r *Referee) Changed(at time.Time, i int, now Condition) {
 	}
 	if r.isSetByOthers(i, now) {
 		r.Meddled(at, i)
-		n.aside.lost = true
+		n.protection.lost = true
 	}
 	if now.State != n.now.State {
 		n.changed = at
@@ -194,9 +194,9 @@ func (r *Referee) Changed(at time.Time, i int, now Condition) {
 	if now.Dark && !n.now.Dark {
 		n.fell = at
 	}
-	n.aside.lost = n.aside.lost && (!now.Protected || n.now.Protected)
+	n.protection.lost = n.protection.lost && (!now.Protected || n.now.Protected)
 	comes := now.State == plan.On && n.now.State != plan.On
-	n.told = n.told && (!comes || at.Sub(n.toldAt) <= guarded) // its stop may arrive yet
+	n.toldToStop = n.toldToStop && (!comes || at.Sub(n.toldAt) <= guarded) // its stop may arrive yet
 	n.now = now
 	if r.estate.Node(i).Kind == plan.Self {
 		r.strand()

@@ -134,7 +134,7 @@ func testSchema() schema.Types {
 			}.Any(),
 			schema.NodeType[commands]{Traits: schema.Traits{Name: "command", Kind: plan.Other}, Verbs: (*commands).verbs}.Any(),
 			keyless(schema.Traits{Name: "passive", Kind: plan.Passive}),
-			keyless(schema.Traits{Name: "manual", Kind: plan.Person, Can: plan.VerbSet(plan.Stop, plan.Start)}),
+			keyless(schema.Traits{Name: "manual", Kind: plan.Manual, Can: plan.VerbSet(plan.Stop, plan.Start)}),
 			keyless(schema.Traits{Name: "self", Kind: plan.Self, Can: plan.VerbSet(plan.Stop)}),
 		},
 	}

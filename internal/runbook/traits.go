@@ -82,7 +82,7 @@ func waked(n *plan.Node, s *schema.Types, d *NodeDecl) (byPower bool) {
 	switch n.Kind {
 	case plan.Other, plan.Host, plan.Self, plan.Passive:
 		return !starts
-	case plan.VM, plan.Person, plan.Supply, plan.Cluster, plan.Outlet:
+	case plan.VM, plan.Manual, plan.Supply, plan.Cluster, plan.Outlet:
 	}
 	return false
 }

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	patience   = 3 * time.Second // how long the loop waits for a commit before it counts as failed
-	retryEvery = time.Second     // how often a lost journal is tried again
+	commitTimeout = 3 * time.Second // how long the loop waits for a commit before it counts as failed
+	retryEvery    = time.Second     // how often a lost journal is tried again
 )
 
 // appender keeps the order of records through a journal that fails, hangs and comes back. A write runs beside the loop:
@@ -75,14 +75,14 @@ func (r *Runner) record(records []ledger.Record) (lost error) {
 		return nil
 	}
 	a.write(r.all.Go)
-	late := time.NewTimer(patience)
+	late := time.NewTimer(commitTimeout)
 	defer late.Stop()
 	var err error
 	select {
 	case err = <-a.result:
 		a.settle(err)
 	case <-late.C:
-		err = fmt.Errorf("the journal has not answered for %s", english.Span(patience))
+		err = fmt.Errorf("the journal has not answered for %s", english.Span(commitTimeout))
 	}
 	if err == nil {
 		return nil

@@ -76,8 +76,8 @@ const (
 )
 
 const (
-	backlog  = 1024             // events that may wait; a sender waits beyond it
-	farewell = 10 * time.Second // how long the end waits for adapters that do not end with their context
+	backlog      = 1024             // events that may wait; a sender waits beyond it
+	closeTimeout = 10 * time.Second // how long the end waits for adapters that do not end with their context
 )
 
 // ErrEnded says that the runner has stopped: what was asked was not done.
@@ -211,13 +211,13 @@ func (r *Runner) leave() error {
 		r.all.Wait()
 		close(gone)
 	}()
-	late := time.NewTimer(farewell)
+	late := time.NewTimer(closeTimeout)
 	defer late.Stop()
 	select {
 	case <-gone:
 		return nil
 	case <-late.C:
 		return fmt.Errorf("cannot stop cleanly: some calls to the estate or the journal have not returned within %s",
-			english.Span(farewell))
+			english.Span(closeTimeout))
 	}
 }

@@ -141,7 +141,7 @@ func (s *simulation) feel(c *simSupply) {
 	if !c.sagsSince.IsZero() {
 		state.BrownoutFor = s.now.Sub(c.sagsSince)
 	}
-	c.harmed = s.holds(state)
+	c.tripsOnLine = s.holds(state)
 }
 
 func (c *simSupply) sags() bool { return c.voltage.Known && c.voltage.Value < sags*nominal }

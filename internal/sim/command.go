@@ -15,9 +15,9 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome,
 		return outcome, why
 	}
 	s.keepView(i)
-	t.told++
+	t.commands++
 	tardy := t.fault == Tardy && verb == plan.Unprotect && !t.tardied
-	late := t.fault == Late && t.told == 1 || tardy
+	late := t.fault == Late && t.commands == 1 || tardy
 	t.tardied = t.tardied || tardy
 	if outcome, why := s.turnsDown(i, verb); outcome != ledger.Done {
 		return outcome, why
@@ -28,7 +28,7 @@ func (s *simulation) command(i int, verb plan.Verb, was string) (ledger.Outcome,
 	switch {
 	case t.fault == Mute, late:
 		return ledger.TimedOut, "the answer was lost"
-	case t.fault == Deny && t.told == 1:
+	case t.fault == Deny && t.commands == 1:
 		return ledger.Refused, "it refuses"
 	}
 	return ledger.Done, ""
@@ -74,11 +74,11 @@ func isSetting(verb plan.Verb) bool {
 func (s *simulation) turnsDown(i int, verb plan.Verb) (ledger.Outcome, string) {
 	t, decl := &s.nodes[i], s.estate.Node(i)
 	switch {
-	case t.fault == Busy && t.told <= 2:
+	case t.fault == Busy && t.commands <= 2:
 		return ledger.Busy, "another task is running"
-	case t.fault == Deny && t.told == 1 && verb == plan.Force && s.scenario.BMCs[decl.ID] != "": // the word of the BMC is told, and nobody learns of this one
+	case t.fault == Deny && t.commands == 1 && verb == plan.Force && s.scenario.BMCs[decl.ID] != "": // the word of the BMC is told, and nobody learns of this one
 		return ledger.Refused, "it refuses"
-	case t.fault == Unready && t.told%3 != 0 && (verb == plan.Stop || verb == plan.Start):
+	case t.fault == Unready && t.commands%3 != 0 && (verb == plan.Stop || verb == plan.Start):
 		return ledger.Refused, "it is not ready for that"
 	case t.fault == Refuse && isSetting(verb) && !decl.Can.Has(plan.Stop):
 		return ledger.Refused, "it may not be changed"

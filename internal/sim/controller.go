@@ -13,7 +13,7 @@ import (
 // journal is the state of the journal's disk.
 type journal struct {
 	lost    bool
-	told    bool            // the engine knows
+	noticed bool            // the engine knows
 	pending []ledger.Record // not durable
 }
 
@@ -25,7 +25,7 @@ func (s *simulation) setJournal(lost bool) {
 		return
 	}
 	pending := j.pending
-	told := j.told
+	told := j.noticed
 	*j = journal{}
 	life := s.life
 	for _, rec := range pending {
@@ -67,7 +67,7 @@ func (s *simulation) crash() {
 	if len(s.journal.pending) > 0 {
 		s.referee.Forgot()
 	}
-	s.journal.pending, s.journal.told = nil, false
+	s.journal.pending, s.journal.noticed = nil, false
 	clear(s.pending)
 	s.wake = time.Time{}
 	if s.selfless() {

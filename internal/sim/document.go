@@ -62,7 +62,7 @@ type ConditionDecl struct {
 	Fault  Fault `yaml:"fault"`
 	LiesAt int   `yaml:"lies_at"` // its n-th probe, from 1, is answered with the opposite; 0: none
 	GoneAt int   `yaml:"gone_at"` // its n-th probe, from 1, is answered as if it did not exist; 0: none
-	// Protected: it is in write-through, or set aside, at the start. Boots: it starts by itself whenever its power comes back.
+	// Protected: it is in write-through, or suspended, at the start. Boots: it starts by itself whenever its power comes back.
 	Protected bool `yaml:"protected"`
 	Boots     bool `yaml:"boots"` // and of a VM: whenever its host comes up
 	BMC       BMC  `yaml:"bmc"`   // that starts it is also asked whether it is off, and answers so; "": it is not asked

@@ -67,7 +67,7 @@ func drawActions(estate *plan.Estate, known *forecast.Knowledge, source *rand.Ra
 	slow := math.Exp(commonSigma * source.NormFloat64())
 	for i := range estate.Len() {
 		n := estate.Node(i)
-		if n.Kind == plan.Supply || n.Kind == plan.Person {
+		if n.Kind == plan.Supply || n.Kind == plan.Manual {
 			continue
 		}
 		for _, verb := range [...]plan.Verb{plan.Protect, plan.Flush, plan.Stop, plan.Force, plan.Start, plan.Unprotect} {

@@ -38,7 +38,7 @@ func outletOf(estate *plan.Estate, i int) int {
 func (s *simulation) darken() {
 	for i := range s.nodes {
 		t, n := &s.nodes[i], s.estate.Node(i)
-		if n.Kind == plan.Supply || n.Kind == plan.Person || s.powered(i) || t.state == plan.Off || t.state == plan.Gone || t.state == plan.Unknown {
+		if n.Kind == plan.Supply || n.Kind == plan.Manual || s.powered(i) || t.state == plan.Off || t.state == plan.Gone || t.state == plan.Unknown {
 			continue
 		}
 		t.dark = n.Kind != plan.Passive

@@ -56,7 +56,7 @@ func (s *simulation) carryOut(one effect.Effect) {
 
 func (s *simulation) do(e effect.Do) {
 	i, _ := s.estate.Index(e.Node)
-	if s.journal.told && (e.Verb == plan.Start || e.Verb == plan.Unprotect) { // as the runner does
+	if s.journal.noticed && (e.Verb == plan.Start || e.Verb == plan.Unprotect) { // as the runner does
 		s.begins(e.Op)
 		s.answer(e.Op, engine.Finished{Op: e.Op, Outcome: ledger.Busy, Detail: "the journal can't be written"}, 0, nil)
 		return

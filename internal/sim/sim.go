@@ -78,28 +78,28 @@ func (s *simulation) restore(journal []ledger.Record) (*engine.Engine, error) {
 
 type simulation struct {
 	world
-	scenario Scenario
-	now      time.Time
-	passed   time.Duration // of now since Epoch
-	agenda   agenda
-	engine   *engine.Engine
-	twin     *engine.Engine // is given the records alone; nil: the run is not checked
-	life     int            // numbers the engine's lives: answers to an earlier one are lost
-	pending  []bool         // by operation: it is under way
-	wake     time.Time
-	referee  *referee.Referee
-	result   Result
-	stopped  bool
-	replayed bool          // it is stopped, and another controller's deeds are played
-	commands uint64        // that were sent
-	skew     time.Duration // by how much the wall clock has been set
-	left     left          // the controller was, last
-	stirred  time.Duration // of passed: when anything happened last
-	patience time.Duration // for how long nothing has to happen until the night rests
-	written  uint64        // records that are durable, beside those that a supply is on battery still
-	journal  journal
-	absence  absence
-	lean     bool // nobody reads the lines
+	scenario   Scenario
+	now        time.Time
+	passed     time.Duration // of now since Epoch
+	agenda     agenda
+	engine     *engine.Engine
+	twin       *engine.Engine // is given the records alone; nil: the run is not checked
+	life       int            // numbers the engine's lives: answers to an earlier one are lost
+	pending    []bool         // by operation: it is under way
+	wake       time.Time
+	referee    *referee.Referee
+	result     Result
+	stopped    bool
+	replayed   bool          // it is stopped, and another controller's deeds are played
+	commands   uint64        // that were sent
+	skew       time.Duration // by how much the wall clock has been set
+	left       left          // the controller was, last
+	stirred    time.Duration // of passed: when anything happened last
+	restsAfter time.Duration // for how long nothing has to happen until the night rests
+	written    uint64        // records that are durable, beside those that a supply is on battery still
+	journal    journal
+	absence    absence
+	lean       bool // nobody reads the lines
 
 	asked     bool // the newest estimate, and what it answers
 	slack     bool // slack is judged by it
@@ -117,10 +117,10 @@ func Check(sc Scenario) *Result { return play(sc, true) }
 // modelled makes the world of a scenario, in which nothing has happened yet.
 func modelled(sc Scenario, lean bool) *simulation {
 	s := &simulation{
-		lean:     lean,
-		patience: patience(&sc.Settings.Policy),
-		world:    world{estate: sc.Settings.Estate},
-		scenario: sc, now: Epoch,
+		lean:       lean,
+		restsAfter: restTime(&sc.Settings.Policy),
+		world:      world{estate: sc.Settings.Estate},
+		scenario:   sc, now: Epoch,
 	}
 	if sc.Forecast == nil {
 		s.scenario.Forecast = s.forecasting()
@@ -186,11 +186,11 @@ const restsAfter = 150 * time.Minute
 // rests reports whether an outage stays open for good: for hours nothing was told, written down or commanded, nothing in the estate has changed,
 // and nothing is to. That is not worth looking at for the rest of the night.
 func (s *simulation) rests(lastChange time.Time) bool {
-	return s.lean && !s.stopped && s.passed-s.stirred > s.patience && s.now.Sub(lastChange) > s.patience
+	return s.lean && !s.stopped && s.passed-s.stirred > s.restsAfter && s.now.Sub(lastChange) > s.restsAfter
 }
 
-// patience is restsAfter and the longest time that a policy asks for.
-func patience(p *power.Policy) time.Duration {
+// restTime is quietTime and the longest time that a policy asks for.
+func restTime(p *power.Policy) time.Duration {
 	longest := max(p.Protect.Longest(), p.Shutdown.Longest(), p.Restore.Longest())
 	for _, stage := range p.Shed {
 		longest = max(longest, stage.When.Longest())
@@ -305,8 +305,8 @@ func (s *simulation) apply(ev engine.Event) {
 		}
 		s.carryOut(one)
 	}
-	if s.journal.lost && !s.journal.told && len(s.journal.pending) > 0 {
-		s.journal.told = true
+	if s.journal.lost && !s.journal.noticed && len(s.journal.pending) > 0 {
+		s.journal.noticed = true
 		s.apply(engine.JournalLost{Detail: "the disk is gone"})
 	}
 }

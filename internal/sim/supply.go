@@ -22,7 +22,7 @@ type simSupply struct {
 	temperature power.Figure
 	voltage     power.Figure
 	sagsSince   time.Time // its input is browned out since, as far as the controller has heard; zero: it is not
-	harmed      bool      // its temperature or its voltage is what the policy takes its load down for, as far as the controller can know
+	tripsOnLine bool      // its temperature or its voltage is what the policy takes its load down for, as far as the controller can know
 	mains       bool
 	output      bool
 	staysOff    bool    // after its own cut, until a person switches it on

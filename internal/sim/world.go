@@ -20,7 +20,7 @@ type simNode struct {
 	protected  bool
 	dirty      bool
 	fault      Fault
-	told       int    // commands that it got
+	commands   int    // commands that it got
 	looks      int    // probes that it got
 	liesAt     int    // the probe that is answered with the opposite
 	goneAt     int    // the probe that is answered as if it did not exist

@@ -50,7 +50,7 @@ type Course struct {
 	down, up *plan.Plan
 	Steps    []Step
 	Of       [][]int // per node: its steps, in the order of the plan
-	loose    []int   // milestones that are about no node
+	ofNoNode []int   // milestones that are about no node
 	Stands   []Stand
 	WaitsAt  []int // per step: which of those before it was found to wait last
 	Queued   []bool
@@ -73,7 +73,7 @@ func newCourse(estate *plan.Estate, stages []string) Course {
 			if s.Node >= 0 {
 				c.Of[s.Node] = append(c.Of[s.Node], len(c.Steps))
 			} else {
-				c.loose = append(c.loose, len(c.Steps))
+				c.ofNoNode = append(c.ofNoNode, len(c.Steps))
 			}
 			c.Steps = append(c.Steps, s)
 		}

@@ -57,7 +57,7 @@ func (e *Wants) IsDone(id int) bool {
 	i := s.Node
 	entry := e.Entry(i)
 	switch e.Graph.Node(i).Kind {
-	case plan.Person:
+	case plan.Manual:
 		return entry.Shown == ledger.ShownOff || entry.GivenUp.Has(plan.Stop)
 	case plan.Self:
 		return entry.Shown == ledger.ShownOff // it was told, and there is nothing to look at: it goes now
@@ -142,7 +142,7 @@ func (e *Wants) IsBack(id int) bool {
 		return !e.ToPutBack(i)
 	case node.Kind == plan.Passive && node.Healthy:
 		return e.IsOn(i)
-	case node.Kind == plan.Person:
+	case node.Kind == plan.Manual:
 		return !e.ComesUp(i)
 	case !e.Entry(i).Snap.On():
 		return true
@@ -154,7 +154,7 @@ func (e *Wants) IsBack(id int) bool {
 // step that was passed over, and an outlet that stays on keep nothing else from going on.
 func givenUpStand(n *plan.Node, verb plan.Verb) Stand {
 	switch {
-	case verb == plan.Protect, verb == plan.Unprotect, n.Kind == plan.Person, n.Kind == plan.Outlet && verb == plan.Stop:
+	case verb == plan.Protect, verb == plan.Unprotect, n.Kind == plan.Manual, n.Kind == plan.Outlet && verb == plan.Stop:
 		return Proven
 	case n.Kind == plan.VM && verb != plan.Start:
 		return Unproven

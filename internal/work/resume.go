@@ -72,7 +72,7 @@ func (e *Works) resumeStep(i int) {
 	if last.Verb == plan.Unprotect { // it may have been so already when it was told
 		w.from, e.Beliefs[i].Undoing = w.deadline, w.deadline
 	}
-	if decl.Kind == plan.Person {
+	if decl.Kind == plan.Manual {
 		w.phase = asking
 	}
 	n.work, e.Under[i] = w, w.step

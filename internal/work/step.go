@@ -17,7 +17,7 @@ func (e *Works) begin(id int) {
 	s, w := &e.Course.Steps[id], e.take(id)
 	i := s.Node
 	decl := e.Graph.Node(i)
-	if decl.Kind == plan.Person {
+	if decl.Kind == plan.Manual {
 		w.phase, w.deadline = asking, e.Now.Add(decl.Time(s.Verb).Within)
 		e.Record(ledger.Record{Kind: ledger.Asked, Step: ledger.Step{Node: s.Name, Verb: &w.verb}})
 		e.askByHand(s, decl.Notes)
@@ -286,7 +286,7 @@ func (e *Works) commanded(i int, op ledger.Op, outcome ledger.Outcome, detail st
 		e.takeRefusal(i, detail)
 	case ledger.Busy, ledger.Unreached:
 		if outcome == ledger.Unreached {
-			e.giveWay(i, ledger.NotReached)
+			e.releaseSlot(i, ledger.NotReached)
 		}
 		e.backOff(i, slowestRetry)
 	}
@@ -307,7 +307,7 @@ func (e *Works) takeRefusal(i int, detail string) {
 		e.look(i, FirstLook)
 	case e.mayMeanItNot(i):
 		if w.verb == plan.Start { // others need not wait for what may refuse for good
-			e.giveWay(i, ledger.InVain)
+			e.releaseSlot(i, ledger.InVain)
 		}
 		e.backOff(i, slowestRetry)
 	default:
@@ -370,9 +370,9 @@ func (e *Works) obeys(i int, rung plan.Verb, sent time.Time) {
 	}
 }
 
-// giveWay gives the place of a step back whose command did not reach its node, or was refused, unless an earlier one went further than that: then
+// releaseSlot gives the place of a step back whose command did not reach its node, or was refused, unless an earlier one went further than that: then
 // the node may be at work. Where no limit applies nobody waits for it.
-func (e *Works) giveWay(i int, earlier ledger.Reach) {
+func (e *Works) releaseSlot(i int, earlier ledger.Reach) {
 	w := e.nodes[i].work
 	if limit, _ := e.Graph.Lane(i); limit < 0 || e.Last(i).Earlier > earlier || !w.placed {
 		return

@@ -312,7 +312,7 @@ func (e *Works) isIdle(k int) bool {
 func (e *Works) isClear(supply int, isDown func(load int) bool) bool {
 	return !slices.ContainsFunc(e.Graph.Dependents(supply), func(u int) bool {
 		n, decl := e.Entry(u), e.Graph.Node(u)
-		if decl.Kind == plan.Person {
+		if decl.Kind == plan.Manual {
 			return n.Last.Verb == plan.Start || n.Shown != ledger.ShownOff
 		}
 		return isLoad(decl) && !isDown(u)
@@ -321,5 +321,5 @@ func (e *Works) isClear(supply int, isDown func(load int) bool) bool {
 
 // isLoad reports whether a node has to be down before what feeds it is cut after all: an outlet drops with its supply, whatever it says.
 func isLoad(n *plan.Node) bool {
-	return n.Can.Has(plan.Stop) && n.Kind != plan.Self && n.Kind != plan.Outlet && n.Kind != plan.Person
+	return n.Can.Has(plan.Stop) && n.Kind != plan.Self && n.Kind != plan.Outlet && n.Kind != plan.Manual
 }

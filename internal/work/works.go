@@ -148,7 +148,7 @@ func (e *Works) VoidDown(i int, why string) {
 // voidStart holds back the start of a machine from before a restart where its power was off since, or may have been.
 func (e *Works) voidStart(i int) {
 	decl := e.Graph.Node(i)
-	machine := decl.Can.Has(plan.Start) && decl.Kind != plan.VM && decl.Kind != plan.Person
+	machine := decl.Can.Has(plan.Start) && decl.Kind != plan.VM && decl.Kind != plan.Manual
 	if w := e.nodes[i].work; machine && w != nil && w.verb == plan.Start && w.resumed && e.Given(i) {
 		e.HoldBack(i, "its power was off since it was commanded, or may have been")
 	}

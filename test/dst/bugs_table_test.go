@@ -116,7 +116,7 @@ var bugs = []bug{
 		{permitPermit, "Can.Has(plan.Flush) && !e.IsClean(c.Node) && !c.leavesDirty(e, c.Node) {", "Can.Has(plan.Flush) && false {"},
 		{beliefQuestions, "\t\treturn e.IsClean(i) && b.Seen.Protected != plan.No", "\t\treturn b.Seen.Protected != plan.No"},
 	}},
-	{name: "rule 12: what was set aside before the outage is put back", edits: []edit{
+	{name: "rule 12: what was suspended before the outage is put back", edits: []edit{
 		{beliefGoal, "return n.IsChanged() && (n.Snap.CacheWas == plan.No || n.Snap.CacheWas == plan.NotKnown && e.Beliefs[i].Seen.Protected != plan.No)", "return n.Protection != ledger.PutBack"},
 		{permitPermit, "if c.Rung == plan.Unprotect && !e.Entry(c.Node).IsChanged() {", "if false {"},
 	}},
@@ -158,7 +158,7 @@ var bugs = []bug{
 	{name: "belief: what was told to stop is on while it shows so", by: "./internal/engine TestAStopThatNobodyAnsweredMayArriveStill", edits: []edit{
 		{beliefQuestions, "\treturn !e.IsLeaving(i) && !b.SeenAt.Before(later(b.Falling, b.Obeying)) && b.Seen.State == plan.On", "\treturn b.Seen.State == plan.On"},
 	}},
-	{name: "belief: a cluster that is being given back is set aside", by: "./internal/engine TestStories", edits: []edit{
+	{name: "belief: a cluster that is being given back is suspended", by: "./internal/engine TestStories", edits: []edit{
 		{beliefQuestions, "return !e.isUnderWay(i, plan.Unprotect) && (b.Seen", "return (b.Seen"},
 		{wantWant, " && (s.Verb != plan.Protect || !e.LateMayCome(i))", ""},
 	}},
@@ -272,13 +272,13 @@ var bugs = []bug{
 		{engineOutage, "e.watch[k].rest()", "e.watch[k].forget()"},
 	}},
 	{name: "work: a start that is refused keeps its place", by: "./internal/engine TestStories", edits: []edit{
-		{workStep, "e.giveWay(i, ledger.InVain)", "_ = ledger.InVain"},
+		{workStep, "e.releaseSlot(i, ledger.InVain)", "_ = ledger.InVain"},
 	}},
 	{name: "cycle: what may be booting proves a cut that nobody saw", by: "./internal/engine TestStories", edits: []edit{
 		{workCycle, "!slices.ContainsFunc(e.CycledBy(i), e.ShowsUp)", "len(e.CycledBy(i)) == 0"},
 	}},
 	{name: "outlet: it is switched off under its load", edits: []edit{
-		{planStep, "after := slices.Concat(users, b.aside[i])\n", "after := slices.Concat(users, b.aside[i])\n\tif n.Kind == Outlet {\n\t\tafter = nil\n\t}\n"},
+		{planStep, "after := slices.Concat(users, b.protects[i])\n", "after := slices.Concat(users, b.aside[i])\n\tif n.Kind == Outlet {\n\t\tafter = nil\n\t}\n"},
 		{permitPermit, "\treturn notProvenOff(e, c, slices.DeleteFunc(slices.Clone(e.UsersOf(c.Node)), func(u int) bool { return c.passesOver(e, u) }), \"uses it\")\n", "\tif decl.Kind == plan.Outlet {\n\t\treturn \"\"\n\t}\n\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n"},
 		{workPass, "(len(on) == 0 || kind == plan.VM && guestsOnly):", "(len(on) == 0 || kind == plan.Outlet || kind == plan.VM && guestsOnly):"},
 	}},

@@ -53,7 +53,7 @@ func (t tally) drawn(sc *sim.Scenario) {
 		t["nodes with a BMC: "+string(how)]++
 	}
 	t["nodes that come up by themselves with their power"] += len(sc.Boots)
-	t["caches and clusters that are set aside before"] += len(sc.Protected)
+	t["caches and clusters that are suspended before"] += len(sc.Protected)
 	for _, f := range sc.Faults {
 		t["nodes with fault "+string(f)]++
 	}

@@ -46,7 +46,7 @@ func (c *contract) gone() {
 }
 
 // asks reports whether a verb has to ask the node's own system.
-func (c *contract) asks(v plan.Verb) bool { return c.Can.Has(v) && !c.Aside.Has(v) }
+func (c *contract) asks(v plan.Verb) bool { return c.Can.Has(v) && !c.Elsewhere.Has(v) }
 
 func (c *contract) silent() {
 	if c.Silence == nil {

@@ -37,9 +37,9 @@ type Thing struct {
 	// Mute: once off it does not answer any more, so that Unreachable is all that can be seen of it, and a Stop or
 	// Force may be ErrUnreachable then.
 	Mute bool
-	// Aside are the verbs that go another way than over the node's own connection, and work when that is broken: the
+	// Elsewhere are the verbs that go another way than over the node's own connection, and work when that is broken: the
 	// Start of a node with a wake.
-	Aside plan.Verbs
+	Elsewhere plan.Verbs
 	// Vanish makes the node cease to exist.
 	Vanish func()
 	// Silence makes its system unreachable.

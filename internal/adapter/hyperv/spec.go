@@ -95,7 +95,7 @@ func Family() adapter.Family {
 				ByHand:   hostByHand,
 				OffAfter: func(s *HostSpec) time.Duration { return cmp.Or(s.OffWhenUnreachable, offAfter) },
 			}.Any(),
-			// Not of the kind of clusters that are only set aside: this one is stopped, after all of its VMs and
+			// Not of the kind of clusters that are only suspended: this one is stopped, after all of its VMs and
 			// before its hosts, and takes its shared volumes offline itself.
 			schema.NodeType[ClusterSpec]{
 				Traits: schema.Traits{

@@ -64,7 +64,7 @@ func (c *conn) do(ctx context.Context, r rest.Request) error {
 	return err
 }
 
-// mark is the annotation of a node that is set aside: what it was before. It is set with the cordon, in one patch, so that a
+// mark is the annotation of a node that is cordoned: what it was before. It is set with the cordon, in one patch, so that a
 // cordon of somebody else's is told from this one.
 const mark = "ebbtide/before"
 
@@ -90,10 +90,12 @@ type nodeObject struct {
 	} `json:"status"`
 }
 
-// aside reports whether the node is cordoned, and by us.
-func (o *nodeObject) aside() bool { return o.Spec.Unschedulable && o.Metadata.Annotations[mark] != "" }
+// isCordonedByUs reports whether the node is cordoned, and by us.
+func (o *nodeObject) isCordonedByUs() bool {
+	return o.Spec.Unschedulable && o.Metadata.Annotations[mark] != ""
+}
 
-// before is what the node was before it was set aside, or is now if it is not.
+// before is what the node was before it was cordoned, or is now if it is not.
 func (o *nodeObject) before() string {
 	switch was := o.Metadata.Annotations[mark]; {
 	case was == schedulable, was == cordoned:

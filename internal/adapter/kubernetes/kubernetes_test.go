@@ -145,7 +145,7 @@ func TestABudgetIsAskedAgain(t *testing.T) {
 	require.ErrorContains(t, err, "shop/web-b is held: The disruption budget web-pdb needs 1 healthy pods and has 1 currently")
 	seen := contracttest.Until(t, n, "its pods moved", func(plan.Observation) bool { return len(c.On("worker2")) == 1 })
 	require.Equal(t, plan.NotKnown, seen.Protected)
-	require.Equal(t, "schedulable", seen.Settings, "what it was before it was set aside, not what it is")
+	require.Equal(t, "schedulable", seen.Settings, "what it was before it was cordoned, not what it is")
 	require.Contains(t, seen.Detail, "pods left: 1 (0 on their way out): shop/web-b; shop/web-b is held: The disruption budget web-pdb")
 	require.NoError(t, contracttest.Do(t, n, plan.Protect), "its other pod runs elsewhere now")
 	contracttest.Until(t, n, "drained", protected)

@@ -64,7 +64,7 @@ func (l *load) String() string {
 	return text
 }
 
-// Probe reports whether the node is set aside: cordoned for the shutdown, with nothing left to evict.
+// Probe reports whether the node is cordoned: cordoned for the shutdown, with nothing left to evict.
 func (n *node) Probe(ctx context.Context) (plan.Observation, error) {
 	seen, err := n.look(ctx)
 	switch {
@@ -86,13 +86,13 @@ func (n *node) look(ctx context.Context) (plan.Observation, error) {
 		return plan.Observation{}, err
 	}
 	l := weigh(pods)
-	done := o.aside() && len(l.toEvict) == 0
+	done := o.isCordonedByUs() && len(l.toEvict) == 0
 	seen := plan.Observation{State: plan.On, Protected: plan.FactOf(done)}
 	if !done {
 		seen.Settings = o.before()
 	}
-	if o.aside() && !done {
-		seen.Protected = plan.NotKnown // neither: what was set aside by half is put back
+	if o.isCordonedByUs() && !done {
+		seen.Protected = plan.NotKnown // neither: what was cordoned by half is put back
 	}
 	words := []string{schedulable}
 	if o.Spec.Unschedulable {
@@ -102,7 +102,7 @@ func (n *node) look(ctx context.Context) (plan.Observation, error) {
 		words = append(words, "its kubelet is not ready, and ends no pods")
 	}
 	words = append(words, l.String())
-	if held := n.heldBy(); held != "" && o.aside() && !done {
+	if held := n.heldBy(); held != "" && o.isCordonedByUs() && !done {
 		words = append(words, held)
 	}
 	seen.Detail = strings.Join(words, "; ")
@@ -131,7 +131,7 @@ func (n *node) protect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !o.aside() {
+	if !o.isCordonedByUs() {
 		if err := n.conn.patch(ctx, n.name, change(o.before(), true)); err != nil {
 			return fmt.Errorf("cannot cordon it: %w", err)
 		}
@@ -183,7 +183,7 @@ func (n *node) unprotect(ctx context.Context, before string) error {
 	if err != nil {
 		return err
 	}
-	if o.Metadata.Annotations[mark] == "" { // it was never set aside, or is back already
+	if o.Metadata.Annotations[mark] == "" { // it was never cordoned, or is back already
 		return nil
 	}
 	n.hold("")

@@ -33,7 +33,7 @@ func Family() adapter.Family {
 				Traits: schema.Traits{
 					Name: "manual",
 					Doc:  "a manual step: asked for, then confirmed or skipped",
-					Kind: plan.Person,
+					Kind: plan.Manual,
 					Can:  person,
 					Times: map[plan.Verb]plan.Times{
 						plan.Stop:  {Nominal: 2 * time.Minute, Within: 10 * time.Minute},

@@ -93,7 +93,7 @@ func (t *truth) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Probe reports whether all is set aside, and how it was set otherwise.
+// Probe reports whether all is suspended, and how it was set otherwise.
 func (n *cluster) Probe(ctx context.Context) (plan.Observation, error) {
 	c, err := n.look(ctx)
 	if err != nil {
@@ -117,7 +117,7 @@ func (n *cluster) Probe(ctx context.Context) (plan.Observation, error) {
 	if len(n.flags) > 0 {
 		o.Detail = strings.TrimPrefix(fmt.Sprintf("%s; Ceph lacks %d of %d flags", o.Detail, len(missing), len(n.flags)), "; ")
 	}
-	if len(n.flags) == 0 && len(c.ha) == 0 { // a cluster without HA resources has nothing to set aside
+	if len(n.flags) == 0 && len(c.ha) == 0 { // a cluster without HA resources has nothing to suspend
 		o.Protected = plan.Yes
 	}
 	if o.Protected == plan.No {
@@ -148,7 +148,7 @@ func (n *cluster) settings(c *condition) string {
 	return strings.Join(parts, " ")
 }
 
-// Do sets HA and Ceph aside, or puts them back as the settings say. Where nothing is known of them, all that was set aside
+// Do suspends HA and Ceph, or puts them back as the settings say. Where nothing is known of them, all that was suspended
 // is taken to have been in force: HA that starts one guest too many is better than none.
 func (n *cluster) Do(ctx context.Context, do adapter.Command) error {
 	if !clusterVerbs.Has(do.Verb) {

@@ -76,7 +76,7 @@ func nodeByHand(d *schema.Node, s *NodeSpec, places func(string) manual.Endpoint
 }
 
 func clusterByHand(_ *schema.Node, s *ClusterSpec, _ func(string) manual.Endpoint) manual.Procedure {
-	aside := []manual.Instruction{{
+	suspend := []manual.Instruction{{
 		Say:  "As root on any node. Write down how it is now:",
 		Type: "ha-manager config; ceph osd dump | grep flags",
 	}}
@@ -85,18 +85,18 @@ func clusterByHand(_ *schema.Node, s *ClusterSpec, _ func(string) manual.Endpoin
 		Type: "pvecm status",
 	}}
 	if s.ha() {
-		aside = append(aside, manual.Instruction{Say: "For each resource in the list:", Type: "ha-manager set vm:NUMBER --state ignored"})
+		suspend = append(suspend, manual.Instruction{Say: "For each resource in the list:", Type: "ha-manager set vm:NUMBER --state ignored"})
 		back = append(back, manual.Instruction{
 			Say:  "For each resource, as it was; HA then starts it by itself:",
 			Type: "ha-manager set vm:NUMBER --state started",
 		})
 	}
 	for _, f := range s.flags() {
-		aside = append(aside, manual.Instruction{Type: "ceph osd set " + f})
+		suspend = append(suspend, manual.Instruction{Type: "ceph osd set " + f})
 		back = append(back, manual.Instruction{Type: "ceph osd unset " + f})
 	}
 	return manual.Procedure{
-		Do: map[plan.Verb][]manual.Instruction{plan.Protect: aside, plan.Unprotect: back},
+		Do: map[plan.Verb][]manual.Instruction{plan.Protect: suspend, plan.Unprotect: back},
 		Clean: []manual.Instruction{{
 			Say:  "Every HA resource says ignored, and the flags are listed:",
 			Type: "ha-manager config; ceph -s",

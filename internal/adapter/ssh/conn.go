@@ -40,11 +40,11 @@ type Conn struct {
 
 // dialing is a dial that all who need the client wait for.
 type dialing struct {
-	done   chan struct{} // closed when client and err are valid
-	client *ssh.Client
-	err    error
-	mu     sync.Mutex
-	heard  bool // the host has accepted the connection
+	done     chan struct{} // closed when client and err are valid
+	client   *ssh.Client
+	err      error
+	mu       sync.Mutex
+	accepted bool // the host has accepted the connection
 }
 
 func connect(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
@@ -168,7 +168,7 @@ func (c *Conn) get(ctx context.Context) (client *ssh.Client, fresh bool, err err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.heard {
+	if d.accepted {
 		return nil, false, reach.New(c.address, reach.Answering,
 			errors.New("it accepts connections, but does not complete the SSH handshake"))
 	}

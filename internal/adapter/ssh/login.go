@@ -34,7 +34,7 @@ func (c *Conn) login(d *dialing) (*ssh.Client, error) {
 		return nil, reach.New(c.address, reach.Classify(err), err)
 	}
 	d.mu.Lock()
-	d.heard = true
+	d.accepted = true
 	d.mu.Unlock()
 	stop := context.AfterFunc(c.ctx, func() { _ = raw.Close() })
 	defer stop()

@@ -62,7 +62,7 @@ func TestContractOnTheDouble(t *testing.T) {
 		require.NoError(t, err)
 		set, n := openNAS(t, nas, &schema.Wake{MAC: mac, Broadcast: broadcast})
 		return &contracttest.Thing{
-			Node: n, Can: nasSpec().Verbs() | plan.VerbSet(plan.Start), Truth: nas.State, Mute: true, Aside: plan.VerbSet(plan.Start),
+			Node: n, Can: nasSpec().Verbs() | plan.VerbSet(plan.Start), Truth: nas.State, Mute: true, Elsewhere: plan.VerbSet(plan.Start),
 			Silence: nas.Down,
 			Freeze:  func() { nas.Freeze(true) },
 			Close:   set.Close,

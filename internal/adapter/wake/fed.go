@@ -68,7 +68,7 @@ func (f *fed) start(ctx context.Context) error {
 		f.wait(true)
 		return f.turn(ctx, true)
 	}
-	own, cancel := aside(ctx)
+	own, cancel := detached(ctx)
 	seen, err := f.inner.Probe(own)
 	cancel()
 	switch {

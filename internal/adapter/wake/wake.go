@@ -88,8 +88,8 @@ func (w woken) Do(ctx context.Context, do adapter.Command) error {
 	return w.inner.Do(ctx, do)
 }
 
-// aside is the context for the first of two questions: it leaves a part of the time for the second.
-func aside(ctx context.Context) (context.Context, context.CancelFunc) {
+// detached is the context for the first of two questions: it leaves a part of the time for the second.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)

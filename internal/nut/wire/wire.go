@@ -45,7 +45,7 @@ func Split(line string) ([]string, error) {
 			}
 			words, i = append(words, word), after
 		default:
-			word, after, err := bare(line, i)
+			word, after, err := unquoted(line, i)
 			if err != nil {
 				return nil, err
 			}
@@ -77,7 +77,7 @@ func quoted(line string, from int) (word string, after int, err error) {
 	return "", 0, ErrUnfinished
 }
 
-func bare(line string, from int) (word string, after int, err error) {
+func unquoted(line string, from int) (word string, after int, err error) {
 	var b strings.Builder
 	i := from
 	for ; i < len(line) && line[i] != ' ' && line[i] != '\t'; i++ {

@@ -317,7 +317,7 @@ func (d *estateBox) shapes(x, y float64, size layerBox) []doc.Shape {
 		frame.Dashed = true
 	case plan.Other, plan.Self:
 		frame.Fill = doc.Pale
-	case plan.VM, plan.Host, plan.Person, plan.Cluster:
+	case plan.VM, plan.Host, plan.Manual, plan.Cluster:
 	}
 	all = append(all, frame)
 	if d.kind == plan.Host {

@@ -73,7 +73,7 @@ func Action(n *plan.Node, s *plan.Step) string {
 	case plan.Flush:
 		return "flush"
 	case plan.Stop:
-		if n.Kind == plan.Person {
+		if n.Kind == plan.Manual {
 			return "ask a person to stop"
 		}
 		return "shut down"
@@ -83,7 +83,7 @@ func Action(n *plan.Node, s *plan.Step) string {
 		return "cut the output of"
 	case plan.Start:
 		switch {
-		case n.Kind == plan.Person:
+		case n.Kind == plan.Manual:
 			return "ask a person to start"
 		case n.Kind == plan.Supply:
 			return "wait for the return of"
@@ -97,7 +97,7 @@ func Action(n *plan.Node, s *plan.Step) string {
 			return "put back as it was:"
 		case plan.Host:
 			return "take out of maintenance mode:"
-		case plan.Other, plan.VM, plan.Supply, plan.Self, plan.Person, plan.Passive, plan.Outlet:
+		case plan.Other, plan.VM, plan.Supply, plan.Self, plan.Manual, plan.Passive, plan.Outlet:
 		}
 		return "switch to write-back:"
 	default:

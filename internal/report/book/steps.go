@@ -146,9 +146,9 @@ func (b *book) stepHead(c *bookPlan, r int, row PlanRow) doc.Step {
 // actionByHand is Action to somebody who is to do it.
 func actionByHand(n *plan.Node, s *plan.Step) string {
 	switch {
-	case n.Kind == plan.Person && s.Verb == plan.Stop:
+	case n.Kind == plan.Manual && s.Verb == plan.Stop:
 		return "do by hand:"
-	case n.Kind == plan.Person:
+	case n.Kind == plan.Manual:
 		return "undo what was done by hand:"
 	}
 	return Action(n, s)
@@ -214,7 +214,7 @@ func (b *book) byHand(n *plan.Node, v plan.Verb, hand manual.Procedure) []doc.Te
 		return lines
 	}
 	switch {
-	case n.Kind == plan.Person && n.Notes != "":
+	case n.Kind == plan.Manual && n.Notes != "":
 		return []doc.Text{doc.T("As the notes below say.")}
 	case v == plan.Start && n.ByPower:
 		return []doc.Text{doc.T("It starts when its power returns. If it does not: its power button.")}
@@ -269,7 +269,7 @@ func (b *book) timesOf(row PlanRow, s *plan.Step, n *plan.Node) string {
 func (b *book) ifNot(n *plan.Node, s *plan.Step, hand manual.Procedure) []doc.Text {
 	after := "After " + Brief(s.Times.Within) + ": "
 	switch {
-	case s.Verb == plan.Stop && n.Kind == plan.Person:
+	case s.Verb == plan.Stop && n.Kind == plan.Manual:
 		return []doc.Text{doc.T("%sskip it, and write that down.", after)}
 	case s.Verb == plan.Stop && n.Kind == plan.Self:
 		return []doc.Text{doc.T("Leave it: its output goes off after its delay, and its journal is on disk.")}

@@ -111,7 +111,7 @@ func (b *book) ifNotUp(n *plan.Node, s *plan.Step) []doc.Text {
 		return []doc.Text{doc.T("Report it: until then nothing runs on it.")}
 	case s.Verb == plan.Unprotect:
 		return []doc.Text{doc.T("Leave it in write-through: slower, but safe. Report it.")}
-	case n.Kind == plan.Person:
+	case n.Kind == plan.Manual:
 		return []doc.Text{doc.T("%sskip it, and write that down.", after)}
 	case n.Kind == plan.Supply:
 		return []doc.Text{doc.T("%slook at its display, press its on button, and call whoever is responsible for it. Nothing that only "+

@@ -10,12 +10,12 @@ import (
 	"ebbtide/internal/power"
 )
 
-// aside is what is known of a cache or a cluster in the open outage.
-type aside struct {
-	was        bool      // it was in write-through, or set aside, when it came into the snapshot
+// protection is what is known of a cache or a cluster in the open outage.
+type protection struct {
+	was        bool      // it was in write-through, or suspended, when it came into the snapshot
 	set        string    // and this is how it was set
 	seen       bool      // the snapshot has it: it could be asked
-	told       bool      // it was told to change, on record
+	announced  bool      // it was told to change, on record
 	toldBefore bool      // so it was before its last Protect
 	before     Condition // how it was when it was first told
 	back       bool      // it was shown as put back since
@@ -23,29 +23,29 @@ type aside struct {
 	lost       bool      // somebody else, or a command that was given up, has changed it since
 }
 
-// asideSet notes how a node is set when it comes into the snapshot, or was said to be where nobody could know, or where it has been told
+// protectionSet notes how a node is set when it comes into the snapshot, or was said to be where nobody could know, or where it has been told
 // already: then it is what it was before that.
-func (r *Referee) asideSet(i int, said *ledger.NodeState) {
+func (r *Referee) protectionSet(i int, said *ledger.NodeState) {
 	n := &r.nodes[i]
-	a := n.aside
-	n.aside = aside{told: a.told, before: a.before, forgot: a.forgot, was: n.now.Protected, set: n.now.Set, seen: said == nil || said.Protected != plan.NotKnown}
-	if a.told {
-		n.aside.was, n.aside.set = a.before.Protected, a.before.Set
+	a := n.protection
+	n.protection = protection{announced: a.announced, before: a.before, forgot: a.forgot, was: n.now.Protected, set: n.now.Set, seen: said == nil || said.Protected != plan.NotKnown}
+	if a.announced {
+		n.protection.was, n.protection.set = a.before.Protected, a.before.Set
 		return
 	}
-	if n.aside.seen && said != nil && (r.unseen(i) || a.forgot) && (said.Protected == plan.Yes) != n.now.Protected {
-		n.aside.was, n.aside.set = said.Protected == plan.Yes, said.Settings
+	if n.protection.seen && said != nil && (r.unseen(i) || a.forgot) && (said.Protected == plan.Yes) != n.now.Protected {
+		n.protection.was, n.protection.set = said.Protected == plan.Yes, said.Settings
 	}
 }
 
-// asideTold follows what is announced to a cache or a cluster.
-func (r *Referee) asideTold(i int, verb plan.Verb) {
+// protectionTold follows what is announced to a cache or a cluster.
+func (r *Referee) protectionTold(i int, verb plan.Verb) {
 	if verb == plan.Protect {
-		a := &r.nodes[i].aside
-		if !a.told {
+		a := &r.nodes[i].protection
+		if !a.announced {
 			a.before = r.nodes[i].now
 		}
-		a.toldBefore, a.told, a.back = a.told, true, false
+		a.toldBefore, a.announced, a.back = a.announced, true, false
 	}
 }
 
@@ -63,7 +63,7 @@ func (r *Referee) unseenLately(c *command, i int) bool {
 // rule12: Write-back caches go to write-through before the first VM is stopped, are proven clean before their storage goes
 // down, and go back to write-back only after the gate.
 //
-// Nothing that stands on a cluster, or that the cluster stands on, is stopped while that has not been set aside. What is
+// Nothing that stands on a cluster, or that the cluster stands on, is stopped while that has not been suspended. What is
 // stopped once more was stopped before. A supply that failed a moment ago keeps nothing back that was on its way. What
 // is about to be cut, by a command, is past that: see rule 3.
 func (r *Referee) rule12(c *command) string {
@@ -74,12 +74,12 @@ func (r *Referee) rule12(c *command) string {
 	if text := r.rule12Clean(c); text != "" {
 		return text
 	}
-	if c.Verb != plan.Stop || c.node.told || r.cameWhileAway(c.Node) || r.forgetful {
+	if c.Verb != plan.Stop || c.node.toldToStop || r.cameWhileAway(c.Node) || r.forgetful {
 		return ""
 	}
-	for _, i := range r.asides {
+	for _, i := range r.protectors {
 		decl := r.estate.Node(i)
-		if !r.isYetToBeAside(c, i) {
+		if !r.isYetToBeProtected(c, i) {
 			continue
 		}
 		switch {
@@ -98,7 +98,7 @@ func (r *Referee) rule12Clean(c *command) string {
 	if c.decl.Can.Has(plan.Flush) && c.node.now.Dirty && !c.node.isDown() && !r.unseenLately(c, c.Node) && !r.leavesDirty(c, c.Node) {
 		return c.decl.ID + " was told to stop with dirty data"
 	}
-	for _, i := range r.asides {
+	for _, i := range r.protectors {
 		if n, decl := &r.nodes[i], r.estate.Node(i); decl.Can.Has(plan.Flush) && n.now.Dirty && n.now.State == plan.On && slices.Contains(r.estate.Needs(i), c.Node) && !r.unseenLately(c, i) && !r.leavesDirty(c, i) {
 			return fmt.Sprintf("%s was told to stop while its cache %s is dirty", c.decl.ID, decl.ID)
 		}
@@ -106,8 +106,8 @@ func (r *Referee) rule12Clean(c *command) string {
 	return ""
 }
 
-// isYetToBeAside reports whether a cache or a cluster is taken down in this outage, or by this drill, and is in use as ever, though it can be set aside.
-func (r *Referee) isYetToBeAside(c *command, i int) bool {
+// isYetToBeProtected reports whether a cache or a cluster is taken down in this outage, or by this drill, and is in use as ever, though it can be suspended.
+func (r *Referee) isYetToBeProtected(c *command, i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	r.asking.anew()
 	if r.goesDark(i, func(s *supply) bool { return s.due || r.isOffAsHeard(s, c.at) }) {
@@ -125,7 +125,7 @@ func (r *Referee) isYetToBeAside(c *command, i int) bool {
 // it go since: to that it is at the stop which it was told.
 func (r *Referee) cameWhileAway(i int) bool {
 	n := &r.nodes[i]
-	return n.given > 0 && n.meddled.After(n.toldAt) && r.resumed.After(n.meddled) && !n.wentAt.After(r.resumed)
+	return n.commanded > 0 && n.meddled.After(n.toldAt) && r.resumed.After(n.meddled) && !n.wentAt.After(r.resumed)
 }
 
 // carriesCluster reports whether a cluster is asked through what stands on a node: through something there that is not off.
@@ -146,13 +146,13 @@ func (r *Referee) carriesCluster(i, cluster int) bool {
 // rule12PutBack is the last part of rule 12: only what was changed is put back, once, and to what it was. (After the gate: see
 // rule 5.)
 func (r *Referee) rule12PutBack(c *command) string {
-	a := &c.node.aside
+	a := &c.node.protection
 	switch {
 	case c.Verb != plan.Unprotect, r.forgetful:
 		return ""
 	case a.was && a.seen:
 		return c.decl.ID + " is put back, although it was already so before the outage"
-	case !a.told:
+	case !a.announced:
 		return c.decl.ID + " is put back, and was never changed"
 	case a.back && !c.node.now.Protected && (c.node.now.Set == a.set || !a.seen):
 		return c.decl.ID + " is put back again"
@@ -168,13 +168,13 @@ const AsUsual = "as usual"
 
 // rule12End is rule 12 at the end of an outage: what was changed is as it was, or is reported.
 func (r *Referee) rule12End(at time.Time, reported []ledger.NodeState) {
-	for _, i := range r.asides {
+	for _, i := range r.protectors {
 		n, decl := &r.nodes[i], r.estate.Node(i)
-		if !n.aside.told || !decl.Can.Has(plan.Unprotect) || r.unseenSince(at, i, closing) || r.forgetful || n.aside.lost || n.now.State == plan.Gone || isReported(reported, decl.ID) {
+		if !n.protection.announced || !decl.Can.Has(plan.Unprotect) || r.unseenSince(at, i, closing) || r.forgetful || n.protection.lost || n.now.State == plan.Gone || isReported(reported, decl.ID) {
 			continue
 		}
-		if n.now.Set != n.aside.set && (n.aside.seen || n.now.Set != AsUsual) {
-			r.violate(at, 12, fmt.Sprintf("%s was changed for the outage and is left set to %q, and was set to %q", decl.ID, n.now.Set, n.aside.set))
+		if n.now.Set != n.protection.set && (n.protection.seen || n.now.Set != AsUsual) {
+			r.violate(at, 12, fmt.Sprintf("%s was changed for the outage and is left set to %q, and was set to %q", decl.ID, n.now.Set, n.protection.set))
 		}
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"ebbtide/internal/ledger"
 )
 
-const asideMark = ".damaged-"
+const damagedMark = ".damaged-"
 
-// SetAside gives the file at path another name beside it, durably, so that a new journal can be begun in its place. It
+// Quarantine gives the file at path another name beside it, durably, so that a new journal can be begun in its place. It
 // replaces nothing.
-func SetAside(path string, now time.Time) (aside string, err error) {
-	aside = path + asideMark + now.UTC().Format("20060102T150405.000Z")
-	err = os.Link(path, aside)
+func Quarantine(path string, now time.Time) (moved string, err error) {
+	moved = path + damagedMark + now.UTC().Format("20060102T150405.000Z")
+	err = os.Link(path, moved)
 	if err == nil {
 		err = os.Remove(path)
 	}
@@ -29,18 +29,18 @@ func SetAside(path string, now time.Time) (aside string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot move journal %q aside: %w", path, err)
 	}
-	return aside, nil
+	return moved, nil
 }
 
-// Aside lists the files that were set aside from path and still lie beside it, oldest first.
-func Aside(path string) ([]string, error) {
+// Quarantined lists the files that were moved away from path as damaged and still lie beside it, oldest first.
+func Quarantined(path string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for journals beside %q: %w", path, err)
 	}
 	var found []string
 	for _, e := range entries { // sorted by name
-		if strings.HasPrefix(e.Name(), filepath.Base(path)+asideMark) {
+		if strings.HasPrefix(e.Name(), filepath.Base(path)+damagedMark) {
 			found = append(found, filepath.Join(filepath.Dir(path), e.Name()))
 		}
 	}

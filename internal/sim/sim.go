@@ -189,7 +189,7 @@ func (s *simulation) rests(lastChange time.Time) bool {
 	return s.lean && !s.stopped && s.passed-s.stirred > s.restsAfter && s.now.Sub(lastChange) > s.restsAfter
 }
 
-// restTime is quietTime and the longest time that a policy asks for.
+// restTime is restsAfter and the longest time that a policy asks for.
 func restTime(p *power.Policy) time.Duration {
 	longest := max(p.Protect.Longest(), p.Shutdown.Longest(), p.Restore.Longest())
 	for _, stage := range p.Shed {

@@ -278,7 +278,7 @@ var bugs = []bug{
 		{workCycle, "!slices.ContainsFunc(e.CycledBy(i), e.ShowsUp)", "len(e.CycledBy(i)) == 0"},
 	}},
 	{name: "outlet: it is switched off under its load", edits: []edit{
-		{planStep, "after := slices.Concat(users, b.protects[i])\n", "after := slices.Concat(users, b.aside[i])\n\tif n.Kind == Outlet {\n\t\tafter = nil\n\t}\n"},
+		{planStep, "after := slices.Concat(users, b.protects[i])\n", "after := slices.Concat(users, b.protects[i])\n\tif n.Kind == Outlet {\n\t\tafter = nil\n\t}\n"},
 		{permitPermit, "\treturn notProvenOff(e, c, slices.DeleteFunc(slices.Clone(e.UsersOf(c.Node)), func(u int) bool { return c.passesOver(e, u) }), \"uses it\")\n", "\tif decl.Kind == plan.Outlet {\n\t\treturn \"\"\n\t}\n\treturn notProvenOff(e, c, e.UsersOf(c.Node), \"uses it\")\n"},
 		{workPass, "(len(on) == 0 || kind == plan.VM && guestsOnly):", "(len(on) == 0 || kind == plan.Outlet || kind == plan.VM && guestsOnly):"},
 	}},

@@ -56,7 +56,7 @@ func tell(w http.ResponseWriter, answer any, err error) {
 	_ = json.NewEncoder(w).Encode(answer) // a client that has gone fails the script by itself
 }
 
-func learnedFrom(at time.Time, mode string, gave power.Discharge) []ledger.Record {
+func learnedFrom(at time.Time, mode ledger.Mode, gave power.Discharge) []ledger.Record {
 	stop, force, start := plan.Stop, plan.Force, plan.Start
 	id := at.UTC().Format("20060102T150405Z")
 	var records []ledger.Record

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/report/chart"
 	"ebbtide/internal/report/render"
 	"ebbtide/internal/report/retrospect"
@@ -122,7 +123,7 @@ func (a *app) tells(use, short, long, example string, tell func(r *retrospect.Re
 // blamed is who took how long, for machines. Durations are in seconds.
 type blamed struct {
 	Outage string                 `json:"outage"`
-	Mode   string                 `json:"mode"`
+	Mode   ledger.Mode            `json:"mode"`
 	Open   bool                   `json:"open"`
 	Steps  []retrospect.StepTaken `json:"steps"`
 }
@@ -143,7 +144,7 @@ func (a *app) blame() *cobra.Command {
 // chained is why it took so long, for machines.
 type chained struct {
 	Outage string                     `json:"outage"`
-	Mode   string                     `json:"mode"`
+	Mode   ledger.Mode                `json:"mode"`
 	Open   bool                       `json:"open"`
 	Chains []retrospect.CriticalChain `json:"critical_chains"`
 }
@@ -165,7 +166,7 @@ func (a *app) criticalChain() *cobra.Command {
 // plotted is what is drawn, for machines.
 type plotted struct {
 	Outage string                 `json:"outage"`
-	Mode   string                 `json:"mode"`
+	Mode   ledger.Mode            `json:"mode"`
 	Start  time.Time              `json:"start"`
 	Until  time.Time              `json:"until"`
 	Away   []retrospect.Absence   `json:"away"`

@@ -26,7 +26,7 @@ func makeJournaled(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	for _, r := range records {
 		if r.Kind == ledger.Opened {
-			r.Mode = args[2]
+			r.Mode = ledger.Mode(args[2])
 		}
 		ts.Check(j.Append(r))
 	}

@@ -65,17 +65,11 @@ const (
 	keyNode      = "node"
 )
 
-// The modes of an outage, as its first record has them.
-const (
-	ModeRun     = "run"              // acts
-	ModeObserve = ledger.ModeObserve // says what it would do
-)
-
-func (d *Daemon) mode() string {
+func (d *Daemon) mode() ledger.Mode {
 	if d.options.Config.Armed {
-		return ModeRun
+		return ledger.ModeRun
 	}
-	return ModeObserve
+	return ledger.ModeObserve
 }
 
 // Open reads and opens all that the settings name. Nothing is polled or commanded before Run. Errors that a caller may

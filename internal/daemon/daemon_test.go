@@ -28,7 +28,7 @@ func TestAWholeOutage(t *testing.T) {
 	s := g.status()
 	require.Equal(t, "1.2.3", s.Version)
 	require.True(t, s.Armed)
-	require.Equal(t, ModeRun, s.Mode)
+	require.Equal(t, ledger.ModeRun, s.Mode)
 	require.Equal(t, "test", s.Runbook)
 	require.NotEmpty(t, s.Digest)
 	require.Nil(t, s.Outage)
@@ -114,7 +114,7 @@ func TestObservingSendsNothing(t *testing.T) {
 	g.write(strings.Replace(book, "policy:", "  me: {type: self, fed_by: [ups], stop: [touch, \""+proof+"\"]}\npolicy:", 1))
 	g.start()
 	g.until("ready", func() bool { return g.alive.ready(t.Context()) == nil && len(g.status().View.Nodes) == 4 })
-	require.Equal(t, ModeObserve, g.status().Mode)
+	require.Equal(t, ledger.ModeObserve, g.status().Mode)
 	g.outage(ledger.Proven, "me", plan.Stop)
 	require.True(t, g.recorded(ledger.Proven, "ups", plan.Cut))
 	requireObserved(t, g.status())
@@ -125,7 +125,7 @@ func TestObservingSendsNothing(t *testing.T) {
 	require.Empty(t, g.commands(), "nothing reached the UPS")
 	require.Empty(t, g.estate.Calls(), "nothing reached the estate")
 	records := g.records()
-	require.Equal(t, ModeObserve, records[0].Mode)
+	require.Equal(t, ledger.ModeObserve, records[0].Mode)
 	require.Equal(t, "everything that was on is on again", records[len(records)-1].Reason)
 	spent := func(r ledger.Record) bool { return r.Kind == ledger.Spent }
 	cut := slices.IndexFunc(records, func(r ledger.Record) bool { return r.Kind == ledger.Proven && r.Verb != nil && *r.Verb == plan.Cut })
@@ -242,7 +242,7 @@ func TestAModeChangeInAnOutage(t *testing.T) {
 	g.start()
 	g.until("a new, real outage", func() bool {
 		records := g.records()
-		return len(records) > 0 && records[0].Mode == ModeRun
+		return len(records) > 0 && records[0].Mode == ledger.ModeRun
 	})
 	g.until("a stop", func() bool { return len(g.estate.Calls()) > 0 })
 	g.stop()

@@ -104,7 +104,7 @@ func TestAClockThatWasSetBack(t *testing.T) {
 	j, err := journal.Open(g.config.Journal, journal.Options{})
 	require.NoError(t, err)
 	const later = "29990131T031415Z"
-	require.NoError(t, j.Append(ledger.Record{Seq: 1, Kind: ledger.Opened, Outage: later, Opening: ledger.Opening{Mode: ModeRun}},
+	require.NoError(t, j.Append(ledger.Record{Seq: 1, Kind: ledger.Opened, Outage: later, Opening: ledger.Opening{Mode: ledger.ModeRun}},
 		ledger.Record{Seq: 2, Kind: ledger.Closed, Outage: later}))
 	require.NoError(t, j.Close())
 	g.start()

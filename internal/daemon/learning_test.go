@@ -21,7 +21,7 @@ func (g *rig) past(ago time.Duration) (id string) {
 	id = at.UTC().Format("20060102T150405Z")
 	stop, start := plan.Stop, plan.Start
 	records := []ledger.Record{
-		{Kind: ledger.Opened, Outage: id, Opening: ledger.Opening{Mode: ModeRun}, Power: ledger.Power{Supplies: []string{"ups"}}},
+		{Kind: ledger.Opened, Outage: id, Opening: ledger.Opening{Mode: ledger.ModeRun}, Power: ledger.Power{Supplies: []string{"ups"}}},
 		{Kind: ledger.Intent, Step: ledger.Step{Verb: &stop, Node: "nas"}},
 		{Kind: ledger.Proven, Step: ledger.Step{Verb: &stop, Node: "nas"}, At: at.Add(40 * time.Second)},
 		{Kind: ledger.Spent, Power: ledger.Power{
@@ -109,7 +109,7 @@ func TestACapacityReachesTheEngine(t *testing.T) {
 	d := g.start()
 	g.ready()
 	tl := d.history.latest()
-	tl.Add(ledger.Record{Kind: ledger.Opened, Outage: "drawn", Opening: ledger.Opening{Mode: ModeRun}})
+	tl.Add(ledger.Record{Kind: ledger.Opened, Outage: "drawn", Opening: ledger.Opening{Mode: ledger.ModeRun}})
 	tl.Add(ledger.Record{Kind: ledger.Spent, Power: ledger.Power{
 		Supplies:  []string{"ups"},
 		Discharge: &power.Discharge{At: time.Now(), Burn: 200, From: 100, To: 0, Drill: true},

@@ -30,7 +30,7 @@ func (d *Daemon) openOutage(newest []ledger.Record) ([]ledger.Record, error) {
 	switch {
 	case first.Mode == d.mode(), first.Mode == ledger.ModeDrill && d.options.Config.Armed:
 		return newest, nil
-	case first.Mode == ModeRun, first.Mode == ledger.ModeDrill:
+	case first.Mode == ledger.ModeRun, first.Mode == ledger.ModeDrill:
 		return nil, &OpenOutageError{Outage: first.Outage}
 	}
 	d.log.Warn("the outage that was only observed is closed, because Ebbtide is armed now: what it would have done is not continued",

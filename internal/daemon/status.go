@@ -13,17 +13,17 @@ import (
 
 // Status is all that the daemon knows now, in one document.
 type Status struct {
-	Version string    `json:"version"`
-	Now     time.Time `json:"now"` // by the daemon's clock, as all other times
-	Started time.Time `json:"started"`
-	Armed   bool      `json:"armed"`
-	Mode    string    `json:"mode"` // ModeRun or ModeObserve
-	Runbook string    `json:"runbook"`
-	File    string    `json:"file"`
-	Digest  string    `json:"digest"` // of the whole down plan
-	Journal string    `json:"journal"`
-	Aside   []string  `json:"journals_set_aside,omitempty"` // damaged ones that lie beside it
-	Text    string    `json:"text"`                         // in one line
+	Version string      `json:"version"`
+	Now     time.Time   `json:"now"` // by the daemon's clock, as all other times
+	Started time.Time   `json:"started"`
+	Armed   bool        `json:"armed"`
+	Mode    ledger.Mode `json:"mode"` // ledger.ModeRun or ledger.ModeObserve
+	Runbook string      `json:"runbook"`
+	File    string      `json:"file"`
+	Digest  string      `json:"digest"` // of the whole down plan
+	Journal string      `json:"journal"`
+	Aside   []string    `json:"journals_set_aside,omitempty"` // damaged ones that lie beside it
+	Text    string      `json:"text"`                         // in one line
 	// selectors that have never answered: nothing is known of what they stand for
 	Blind []string `json:"blind,omitempty"`
 	// what supplies can't do of what the runbook wants of them: a cut that is rehearsed would be refused

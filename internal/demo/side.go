@@ -93,7 +93,7 @@ func (s *side) start(ctx context.Context, crashAfter uint64) (_ *life, err error
 	}
 	s.witness.know(compiled.Estate, compiled.Policy)
 	eng, err := engineFor(engine.Settings{
-		Estate: compiled.Estate, Policy: compiled.Policy, Supplies: compiled.Supplies, Members: inventory, Mode: "run",
+		Estate: compiled.Estate, Policy: compiled.Policy, Supplies: compiled.Supplies, Members: inventory, Mode: ledger.ModeRun,
 	}, past)
 	if err != nil {
 		return nil, err

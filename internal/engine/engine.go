@@ -73,8 +73,8 @@ type Settings struct {
 	Policy   power.Policy
 	Supplies []power.Supply
 	Members  map[string][]plan.Member // selectors as they were expanded into the estate, for the record
-	Mode     string                   // "run", ledger.ModeObserve, "simulate"
-	Newest   string                   // the newest outage on record, if any: the next id sorts after it, whatever the clock says
+	Mode     ledger.Mode
+	Newest   string // the newest outage on record, if any: the next id sorts after it, whatever the clock says
 }
 
 // New makes an engine for an estate on which no outage is open.

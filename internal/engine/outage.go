@@ -236,7 +236,7 @@ func named(nodes []ledger.NodeState) string {
 func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 	word, o := "outage", e.Ledger.Outage
 	if d := &o.Drill; d.Was || d.On() {
-		word = ledger.ModeDrill
+		word = string(ledger.ModeDrill)
 	}
 	e.Record(ledger.Record{Kind: ledger.Closed, Reason: reason, Nodes: notRestored})
 	for _, n := range notRestored { // people know: the next outage does not bring it back for having been on before this one's end

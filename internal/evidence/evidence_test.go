@@ -50,7 +50,7 @@ func (b *book) again(change func([]byte) []byte) {
 }
 
 // outage appends an outage in which nodes were stopped and started, each for so long. Its battery gave 100 of 250.
-func (b *book) outage(day int, mode string, took time.Duration, nodes ...string) string {
+func (b *book) outage(day int, mode ledger.Mode, took time.Duration, nodes ...string) string {
 	b.t.Helper()
 	at := epoch.AddDate(0, 0, day)
 	id := at.Format("20060102T150405Z")

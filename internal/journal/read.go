@@ -13,12 +13,12 @@ import (
 
 // Outage is what the journal says of one outage as a whole.
 type Outage struct {
-	ID      string    `json:"id"`
-	Start   time.Time `json:"start"`
-	End     time.Time `json:"end,omitzero"` // of a closed one
-	Open    bool      `json:"open"`         // it is not closed yet: it goes on, or is to be resumed
-	Mode    string    `json:"mode,omitempty"`
-	Records int       `json:"records"`
+	ID      string      `json:"id"`
+	Start   time.Time   `json:"start"`
+	End     time.Time   `json:"end,omitzero"` // of a closed one
+	Open    bool        `json:"open"`         // it is not closed yet: it goes on, or is to be resumed
+	Mode    ledger.Mode `json:"mode,omitempty"`
+	Records int         `json:"records"`
 }
 
 // Outages lists all outages, oldest first. With an error it lists those that can be read.

@@ -14,7 +14,7 @@ type Node struct {
 	GivenUp    plan.Verbs // steps that ended without proof since the node last gained or lost its power
 	Untried    plan.Verbs // those of them whose command has not reached the node
 	Clean      Clean      // whether its Flush was proven, and nothing has written to it since
-	Relapses      int        // how often what was brought about did not last, since then
+	Relapses   int        // how often what was brought about did not last, since then
 	Shown      Shown      // what the records show of its power
 	Protection Protection // what was done to its cache, or cluster
 	Lit        Lit        // what may have begun to bring it up, where nothing since shows what became of it

@@ -36,10 +36,15 @@ const (
 	Closed    Kind = "closed"    // the outage is over: Reason, Nodes (not restored)
 )
 
-// The modes of a run, in its first record.
+// Mode names what a run is, in its first record.
+type Mode string
+
+// The modes.
 const (
-	ModeDrill   = "drill"   // it began as one
-	ModeObserve = "observe" // everything is asked and nothing is commanded: the shell sends no command
+	ModeRun      Mode = "run"      // it acts
+	ModeDrill    Mode = "drill"    // it began as one
+	ModeObserve  Mode = "observe"  // everything is asked and nothing is commanded: the shell sends no command
+	ModeSimulate Mode = "simulate" // it is played against a model
 )
 
 // FormatNow is the format of the records that are written now. Those of 0 are of before each node had a goal of its own.
@@ -62,7 +67,7 @@ type Record struct {
 
 // Opening is how an outage begins.
 type Opening struct {
-	Mode    string                   `json:"mode,omitempty"`    // "run", ModeDrill, ModeObserve, "simulate"
+	Mode    Mode                     `json:"mode,omitempty"`
 	Format  int                      `json:"format,omitempty"`  // of the records of this outage: FormatNow in those of today
 	Scope   []string                 `json:"scope,omitempty"`   // of a drill: the nodes that it takes, or the supply whose battery it discharges
 	Digest  string                   `json:"digest,omitempty"`  // of the plan

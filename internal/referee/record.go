@@ -13,11 +13,10 @@ import (
 
 // What an engine may write beside the kinds and causes that package engine has names for.
 const (
-	forbidden    ledger.Kind  = "forbidden" // the engine's own permit refused a command: Node, Verb, Reason ("rule 21: …")
-	cycled       ledger.Cause = "cycled"    // Mains: the supply's output was off, or may have been, and is on again
-	released     ledger.Cause = "released"  // Mains: it was committed to be cut, and is not any more: nothing moved for long
-	modeObserves              = "observe"   // Opened: everything is asked and nothing is commanded
-	dropping     ledger.Cause = "dropping"  // Intent: the output that feeds the node is being cut
+	forbidden ledger.Kind  = "forbidden" // the engine's own permit refused a command: Node, Verb, Reason ("rule 21: …")
+	cycled    ledger.Cause = "cycled"    // Mains: the supply's output was off, or may have been, and is on again
+	released  ledger.Cause = "released"  // Mains: it was committed to be cut, and is not any more: nothing moved for long
+	dropping  ledger.Cause = "dropping"  // Intent: the output that feeds the node is being cut
 )
 
 // Recorded takes a record at the moment at which it is durable, or would be if the journal's disk were there.
@@ -27,7 +26,7 @@ func (r *Referee) Recorded(at time.Time, rec *ledger.Record) {
 	case ledger.Opened:
 		r.begin(at)
 		r.openDrill(at, rec)
-		r.observes = rec.Mode == modeObserves
+		r.observes = rec.Mode == ledger.ModeObserve
 		r.ofSupplies(at, rec)
 	case ledger.Snapshot, ledger.Widened:
 		r.snapped(at, rec)

@@ -297,7 +297,7 @@ func (s *story) field(rec *ledger.Record, key, value string) {
 	case "order":
 		rec.Order = ledger.OrderVerb(value)
 	case "mode":
-		rec.Mode = value
+		rec.Mode = ledger.Mode(value)
 	case "attempt":
 		rec.Attempt, _ = strconv.Atoi(value)
 	case "state":

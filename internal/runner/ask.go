@@ -61,7 +61,7 @@ func (r *Runner) Drill(ctx context.Context, d engine.Drill) (id string, err erro
 		}
 	})
 	if err == nil && refusal != "" {
-		err = &RefusedError{Order: engine.Order{Verb: ledger.ModeDrill, By: d.By}, Reason: refusal}
+		err = &RefusedError{Order: engine.Order{Verb: ledger.OrderVerb(ledger.ModeDrill), By: d.By}, Reason: refusal}
 	}
 	return id, err
 }

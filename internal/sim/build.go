@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/engine"
+	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 )
@@ -14,7 +15,7 @@ import (
 // Build makes the scenario for a compiled runbook. Each error names what in the document can't be, and what to write.
 func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 	b := builder{Document: d, estate: c.Estate, sc: Scenario{
-		Settings:  engine.Settings{Estate: c.Estate, Policy: c.Policy, Supplies: c.Supplies, Mode: "simulate"},
+		Settings:  engine.Settings{Estate: c.Estate, Policy: c.Policy, Supplies: c.Supplies, Mode: ledger.ModeSimulate},
 		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, GoneAt: map[string]int{}, BMCs: map[string]BMC{}, Habits: map[string]Habit{},
 		Watched: d.Watched, Poll: d.Poll, PollQuiet: d.PollQuiet, EstimateTrials: d.Trials, For: 12 * time.Hour,
 	}}

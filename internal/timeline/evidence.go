@@ -9,12 +9,6 @@ import (
 	"ebbtide/internal/power"
 )
 
-// The modes in which commands are really given, as the first record of an outage has them.
-const (
-	modeRun      = "run"
-	modeSimulate = "simulate"
-)
-
 // Discharge is what a supply's battery gave.
 type Discharge struct {
 	Supply string `json:"supply"`
@@ -73,7 +67,7 @@ func (t *Timeline) spent(r ledger.Record) {
 // Drained lists the discharges from which a capacity can be learned: those of real batteries, whether anything was
 // commanded or not.
 func (t *Timeline) Drained() []Discharge {
-	if t.Mode == modeSimulate {
+	if t.Mode == ledger.ModeSimulate {
 		return nil
 	}
 	return t.Discharges
@@ -128,4 +122,4 @@ func (t *Timeline) Returned() map[string]time.Time {
 	return back
 }
 
-func (t *Timeline) acted() bool { return t.Mode == modeRun || t.Mode == ledger.ModeDrill }
+func (t *Timeline) acted() bool { return t.Mode == ledger.ModeRun || t.Mode == ledger.ModeDrill }

@@ -123,7 +123,7 @@ func TestWhatIsLearnedFromAStep(t *testing.T) {
 }
 
 // stopped is an outage of a mode in which a VM and a NAS went down and up, one of them by force.
-func stopped(t *testing.T, mode string) *recorder {
+func stopped(t *testing.T, mode ledger.Mode) *recorder {
 	r := &recorder{t: t, at: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
 	r.add(ledger.Record{
 		Kind: ledger.Opened, Outage: "o1", Opening: ledger.Opening{Mode: mode},
@@ -148,7 +148,7 @@ func stopped(t *testing.T, mode string) *recorder {
 // Only what was really done teaches anything of durations. A battery that was drained was drained, whoever watched.
 func TestModesThatTeach(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"run", "drill"} {
+	for _, mode := range []ledger.Mode{ledger.ModeRun, ledger.ModeDrill} {
 		tl := stopped(t, mode).tl
 		require.Len(t, tl.Samples(), 3)
 		for _, s := range tl.Samples() {
@@ -161,7 +161,7 @@ func TestModesThatTeach(t *testing.T) {
 		last := tl.Discharges[0]
 		require.Equal(t, "ups", last.Supply)
 	}
-	for _, mode := range []string{"observe", "simulate", ""} {
+	for _, mode := range []ledger.Mode{ledger.ModeObserve, ledger.ModeSimulate, ""} {
 		tl := stopped(t, mode).tl
 		require.Equal(t, []forecast.Sample(nil), tl.Samples())
 		require.Empty(t, tl.Returned())

@@ -15,7 +15,7 @@ import (
 // Timeline is one outage so far. The zero Timeline is ready for Add, whose first record must open an outage.
 type Timeline struct {
 	Outage      string      `json:"outage"`
-	Mode        string      `json:"mode,omitempty"`       // "run", "drill", "observe", "simulate"
+	Mode        ledger.Mode `json:"mode,omitempty"`
 	Scope       []string    `json:"scope,omitempty"`      // of a drill: what it takes
 	Digest      string      `json:"digest,omitempty"`     // of the plan that it began with
 	Start       time.Time   `json:"start"`                //

@@ -18,7 +18,7 @@ import (
 // Retrospective is what an outage was, for people who were not there: a fold over its records. Durations are in seconds.
 type Retrospective struct {
 	Outage      string          `json:"outage"`
-	Mode        string          `json:"mode"` // "run", "drill", "observe", "simulate"
+	Mode        ledger.Mode     `json:"mode"`
 	Simulated   bool            `json:"simulated"`
 	Scope       []string        `json:"scope,omitempty"` // of a drill: the nodes that it took, or the supply whose battery it discharged
 	By          string          `json:"by,omitempty"`    // who ordered a drill
@@ -50,14 +50,6 @@ type Retrospective struct {
 	told  []ledger.Record // decisions and discharges: what the battery's curve is drawn from
 	order []chart.Node    // for drawing
 }
-
-// The modes of an outage that is no real one.
-const (
-	modeRun      = "run"
-	modeDrill    = ledger.ModeDrill
-	modeObserve  = "observe"
-	modeSimulate = "simulate"
-)
 
 // Basis is what a retrospective rests on beside the records. Any of it may be absent.
 type Basis struct {
@@ -122,7 +114,7 @@ func Of(records []ledger.Record, basis Basis) (*Retrospective, error) {
 		Basis: basis, records: records, before: forecast.Learn(basis.Past, first.At),
 		Retrospective: &Retrospective{
 			Outage: first.Outage, Mode: first.Mode, Digest: first.Digest, Scope: first.Scope, By: first.By,
-			Simulated: basis.Modelled || first.Mode == modeSimulate, Start: first.At, Until: last.At,
+			Simulated: basis.Modelled || first.Mode == ledger.ModeSimulate, Start: first.At, Until: last.At,
 			Open: last.Kind != ledger.Closed, zone: basis.Zone,
 			Sentences: []string{}, Notes: []string{}, Away: []Absence{}, Timeline: []Moment{}, Steps: []StepTaken{},
 			Decisions: []Decision{},

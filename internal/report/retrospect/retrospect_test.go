@@ -34,7 +34,7 @@ type story struct {
 	at      time.Time
 }
 
-func begin(mode string) *story {
+func begin(mode ledger.Mode) *story {
 	s := &story{at: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
 	s.add(0, ledger.Record{
 		Kind: ledger.Opened, Outage: "o1", Opening: ledger.Opening{Mode: mode},
@@ -138,7 +138,7 @@ func advice(r *retrospect.Retrospective, about string) string {
 }
 
 // night is an outage in which vm hangs and is forced, and all comes back.
-func night(mode string) *story {
+func night(mode ledger.Mode) *story {
 	return begin(mode).stage("shutdown", 42).
 		step(0, ledger.Intent, plan.Stop, "vm", "").
 		step(3*time.Minute, ledger.Intent, plan.Force, "vm", "not proven within 3m0s").by(ledger.Overtime).
@@ -292,7 +292,7 @@ func TestABatteryThatIsToBeReplaced(t *testing.T) {
 
 func TestModesAreTold(t *testing.T) {
 	t.Parallel()
-	for mode, want := range map[string][2]string{
+	for mode, want := range map[ledger.Mode][2]string{
 		"drill":    {"Drill o1", "A drill"},
 		"observe":  {"Observed outage o1", "it sent no command"},
 		"simulate": {"Simulated outage o1", "none of this has happened"},

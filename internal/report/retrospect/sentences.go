@@ -26,7 +26,7 @@ func (r *Retrospective) Title() string {
 }
 
 // observed reports whether nothing was commanded: what is told of steps is what would have been.
-func (r *Retrospective) observed() bool { return r.Mode == modeObserve }
+func (r *Retrospective) observed() bool { return r.Mode == ledger.ModeObserve }
 
 // would gives the words for what was, or those for what would have been where it was only observed.
 func (r *Retrospective) would(was, would string) string {
@@ -38,7 +38,7 @@ func (r *Retrospective) would(was, would string) string {
 
 // Noun is what it is: an outage or a drill.
 func (r *Retrospective) Noun() string {
-	if r.Mode == modeDrill {
+	if r.Mode == ledger.ModeDrill {
 		return "drill"
 	}
 	return "outage"
@@ -50,9 +50,9 @@ func (f *fold) say() {
 	switch {
 	case f.Simulated:
 		f.note("Simulated: none of this has happened. It was played in virtual time, on a model of the estate.")
-	case f.Mode == modeDrill && len(f.Supplies) > 0:
+	case f.Mode == ledger.ModeDrill && len(f.Supplies) > 0:
 		f.note("A drill: it was done on purpose, until mains power failed and it became an outage.")
-	case f.Mode == modeDrill:
+	case f.Mode == ledger.ModeDrill:
 		f.note("A drill: all of this was done on purpose.")
 	case f.observed():
 		f.note("Ebbtide was only observing: it sent no commands. The steps are what it would have done, as far as its probes of the " +
@@ -133,9 +133,9 @@ func (f *fold) whatFailed() string {
 		parts[i] = english.Series(alike[text], named) + " " + text
 	}
 	switch {
-	case f.Mode == modeDrill && len(parts) == 0:
+	case f.Mode == ledger.ModeDrill && len(parts) == 0:
 		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s", f.day(f.Start), f.By, english.Series(f.Scope, named)))
-	case f.Mode == modeDrill:
+	case f.Mode == ledger.ModeDrill:
 		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s; while it ran, the power of %s", f.day(f.Start), f.By,
 			english.Series(f.Scope, named), strings.Join(parts, "; that of ")))
 	case len(parts) == 0:

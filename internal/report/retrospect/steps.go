@@ -122,8 +122,8 @@ func (f *fold) surprises() {
 		return
 	}
 	acted := f.story.Clone()
-	if acted.Mode == modeSimulate {
-		acted.Mode = modeRun
+	if acted.Mode == ledger.ModeSimulate {
+		acted.Mode = ledger.ModeRun
 	}
 	seen := acted.Samples()
 	for i := range seen {

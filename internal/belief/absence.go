@@ -44,15 +44,15 @@ func (e *Estate) WereAway(k int) {
 	}
 }
 
-// IsSetBack reports, as Ebbtide is back, whether the clock was set back while it was away, or since a battery went on record that fails: for how
-// long nobody was there, or heard it, nobody knows.
+// IsSetBack reports, as Ebbtide is back, whether the clock was set back while it was away, or since a battery went on record that fails:
+// for how long nobody was there, or heard it, nobody knows.
 func (e *Estate) IsSetBack() bool {
 	was := func(s ledger.Standing) bool { return s.At.After(e.AwayFrom) }
 	return e.Now.Before(e.AwayFrom) || slices.ContainsFunc(e.Ledger.Outage.Supplies, was)
 }
 
-// DeafAfter is how long a supply may be silent until its output counts as off and on again. Where no cut was sent, and its battery lasts for long by
-// all that is known, what makes it silent for a while is hardly a cycle: its card or its driver starts anew.
+// DeafAfter is how long a supply may be silent until its output counts as off and on again. Where no cut was sent, and its battery lasts
+// for long by all that is known, what makes it silent for a while is hardly a cycle: its card or its driver starts anew.
 func (e *Estate) DeafAfter(k int) time.Duration {
 	left := e.Supplies[k].State.Left
 	if e.Standing(k).Cycle >= ledger.CutSent || !left.Known {
@@ -61,8 +61,8 @@ func (e *Estate) DeafAfter(k int) time.Duration {
 	return max(DeafAfter, noCycle(left.Value))
 }
 
-// IsCountedOn reports whether a supply that fails is counted on for what its battery lasts: it is heard, or has missed a word or two, and its
-// output is on. One that gives out before its time falls silent too.
+// IsCountedOn reports whether a supply that fails is counted on for what its battery lasts: it is heard, or has missed a word or two, and
+// its output is on. One that gives out before its time falls silent too.
 func (s *Supply) IsCountedOn() bool { return s.State.SilentFor <= DeafAfter && !s.State.OutputOff }
 
 // IsOver reports whether nobody has heard a supply since before its battery gave out, as far as that can be reckoned.
@@ -71,8 +71,9 @@ func (s *Supply) IsOver() bool {
 	return s.State.SilentFor > DeafAfter && most.Known && most.Value <= 0
 }
 
-// MayBeOver reports whether nobody has heard a supply that fails, on record, for so long that its battery may have given out: by what is reckoned, by what was
-// known of it before Ebbtide was away, or, where nothing was, after a while. One that was on line when it was heard last has its mains.
+// MayBeOver reports whether nobody has heard a supply that fails, on record, for so long that its battery may have given out: by what is
+// reckoned, by what was known of it before Ebbtide was away, or, where nothing was, after a while. One that was on line when it was heard
+// last has its mains.
 func (e *Estate) MayBeOver(k int) bool {
 	s := &e.Supplies[k]
 	switch most, lasts := s.State.Outlook.Most(), s.absence.lasts; {
@@ -97,11 +98,13 @@ func shortBeside(lasts float64) time.Duration {
 	return time.Duration(lasts / lastsLonger * float64(time.Second))
 }
 
-// HasPassed reports whether the recharge gate of a supply has been open since it failed last, as far as anybody knows: what is on again by now is no
-// reason to wait for more, when a restart of ours, a silence or an overload is over. Where its charge has fallen since, its mains were gone unheard.
+// HasPassed reports whether the recharge gate of a supply has been open since it failed last, as far as anybody knows: what is on again by
+// now is no reason to wait for more, when a restart of ours, a silence or an overload is over. Where its charge has fallen since, its mains
+// were gone unheard.
 func (e *Estate) HasPassed(k int) bool {
 	s := &e.Supplies[k]
-	return e.Standing(k).Passed != ledger.NotPassed && s.Lapse == NoLapse && (!s.State.Charge.Known || s.State.Charge.Value > s.fullest-fallsUnheard)
+	return e.Standing(k).Passed != ledger.NotPassed && s.Lapse == NoLapse &&
+		(!s.State.Charge.Known || s.State.Charge.Value > s.fullest-fallsUnheard)
 }
 
 // FollowGate takes down the charge that a supply comes to while its recharge gate is open.
@@ -117,8 +120,8 @@ func (s *Supply) FollowGate() {
 // UnheardSince is how long ago a supply was heard before it was not, or before Ebbtide was away.
 func (e *Estate) UnheardSince(k int) time.Duration { return e.Now.Sub(e.Supplies[k].absence.heard) }
 
-// HasStayedOn reports whether the mains of a supply whose recharge gate was open are there as they were before it was not heard for a while, or before
-// a restart of ours, and its battery would have lasted for much longer than that.
+// HasStayedOn reports whether the mains of a supply whose recharge gate was open are there as they were before it was not heard for a
+// while, or before a restart of ours, and its battery would have lasted for much longer than that.
 func (e *Estate) HasStayedOn(k int) bool {
 	s := &e.Supplies[k]
 	lasts := DeafAfter
@@ -126,13 +129,14 @@ func (e *Estate) HasStayedOn(k int) bool {
 		lasts = max(lasts, min(onLong, shortBeside(s.State.Left.Value)))
 	}
 	away := e.UnheardSince(k)
-	return e.Standing(k).Passed != ledger.NotPassed && s.State.Mains == power.MainsOnline && !s.absence.heard.IsZero() && away >= 0 && away <= lasts
+	return e.Standing(k).Passed != ledger.NotPassed && s.State.Mains == power.MainsOnline && !s.absence.heard.IsZero() && away >= 0 &&
+		away <= lasts
 }
 
-// HasCarriedOn reports whether a supply that was on battery before it was not heard for a while, or before a restart of ours, has carried its load
-// all the while, if it had not been told to cut its output. It is on battery still, and its mains can't have been back and its battery empty
-// meanwhile, by how long that was beside what it lasts at least, or by what its gauge says; or its mains are back after so short a time
-// that its battery has not given out.
+// HasCarriedOn reports whether a supply that was on battery before it was not heard for a while, or before a restart of ours, has carried
+// its load all the while, if it had not been told to cut its output. It is on battery still, and its mains can't have been back and its
+// battery empty meanwhile, by how long that was beside what it lasts at least, or by what its gauge says; or its mains are back after so
+// short a time that its battery has not given out.
 func (e *Estate) HasCarriedOn(k int) bool {
 	s, st := &e.Supplies[k], e.Standing(k)
 	away := e.UnheardSince(k)
@@ -155,13 +159,14 @@ func (e *Estate) HasCarriedOn(k int) bool {
 type fall uint8
 
 const (
-	untold    fall = iota // its gauge says nothing, or nothing so fine
-	hasFallen             // it has less by a part, at least, of what that time costs, and not so much less that it may have given out and been charged again
-	hasNot                // its mains were there for a while, or it has given out
+	untold fall = iota // its gauge says nothing, or nothing so fine
+	// it has less by a part, at least, of what that time costs, and not so much less that it may have given out and been charged again
+	hasFallen
+	hasNot // its mains were there for a while, or it has given out
 )
 
-// fell finds that. What the battery lasted, at least, gives the most that the time may have cost. Where the load has fallen since, which our own stops
-// make it do, it is what it is now that counts.
+// fell finds that. What the battery lasted, at least, gives the most that the time may have cost. Where the load has fallen since, which
+// our own stops make it do, it is what it is now that counts.
 func (a *absence) fell(away time.Duration, now, load power.Figure) fall {
 	if !now.Known || a.charge == 0 || a.lasts == 0 {
 		return untold
@@ -179,12 +184,14 @@ func (a *absence) fell(away time.Duration, now, load power.Figure) fall {
 	return hasNot
 }
 
-// CarriedOn follows such a supply: nothing that hangs on such supplies alone has got its power back meanwhile, so that its silence counts at once.
+// CarriedOn follows such a supply: nothing that hangs on such supplies alone has got its power back meanwhile, so that its silence counts
+// at once.
 func (e *Estate) CarriedOn(k int) {
 	e.Supplies[k].Lapse = NoLapse
 	gives := func(f int) bool {
 		other := e.Ledger.SupplyOf[f]
-		return other < 0 || e.Supplies[other].Lapse != NoLapse || !e.HasCarriedOn(other) && !e.HasStayedOn(other) || e.Standing(other).Cycle >= ledger.CutSent && e.UnheardSince(other) > cutCycle
+		return other < 0 || e.Supplies[other].Lapse != NoLapse || !e.HasCarriedOn(other) && !e.HasStayedOn(other) ||
+			e.Standing(other).Cycle >= ledger.CutSent && e.UnheardSince(other) > cutCycle
 	}
 	for _, i := range e.Graph.Dependents(e.Supplies[k].Node) {
 		if !slices.ContainsFunc(e.Graph.Sources(i), gives) {

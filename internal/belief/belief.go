@@ -33,9 +33,10 @@ type newest struct {
 	AskedAt    time.Time  // when that was asked; zero: not yet in this epoch
 	before     time.Time  // and the one before it
 	answeredAt time.Time  // when that answer came
-	blank      time.Time  // when the first of the looks in a row was asked that had no answer, or one that said nothing; zero: the newest says something
-	Asked      bool       // it has been asked in this epoch
-	Unasked    bool       // the newest look did not get as far as the node
+	// when the first of the looks in a row was asked that had no answer, or one that said nothing; zero: the newest says something
+	blank   time.Time
+	Asked   bool // it has been asked in this epoch
+	Unasked bool // the newest look did not get as far as the node
 }
 
 // motion is until when a node may be on its way, whatever it shows.
@@ -68,8 +69,8 @@ const (
 	Returned           // and on again: somebody started it, or its power did
 )
 
-// next is where a departure is after an answer, which was the same for so many looks. Of what may have got its power back one look is enough: its
-// silence after that says that the network is gone.
+// next is where a departure is after an answer, which was the same for so many looks. Of what may have got its power back one look is
+// enough: its silence after that says that the network is gone.
 func (d Departure) next(state plan.State, looks int, powered bool) Departure {
 	again := looks >= ProofLooks
 	switch {
@@ -109,7 +110,10 @@ func (p Proof) String() string {
 
 // Renew begins a new epoch of a node. What was sent to it before may still be on its way.
 func (b *Belief) Renew(before ledger.Op) {
-	*b = Belief{Epoch: before, OnAt: b.OnAt, Settled: b.Settled, Departure: b.Departure, hesitation: hesitation{Doubt: plan.Unknown}, motion: motion{Falling: b.Falling, Obeying: b.Obeying, Undoing: b.Undoing, Hosted: b.Hosted}}
+	*b = Belief{
+		Epoch: before, OnAt: b.OnAt, Settled: b.Settled, Departure: b.Departure, hesitation: hesitation{Doubt: plan.Unknown},
+		motion: motion{Falling: b.Falling, Obeying: b.Obeying, Undoing: b.Undoing, Hosted: b.Hosted},
+	}
 }
 
 // IsOutlived reports whether the time of a command is over, and the newest look is from before that: whether it did what it was told no
@@ -127,7 +131,8 @@ func (b *Belief) Commanded(verb plan.Verb, op ledger.Op, now time.Time) {
 		b.Renew(op)
 		b.Obeying, b.Boots = time.Time{}, boots // by itself, whatever becomes of the command
 	case plan.Stop, plan.Force, plan.Cut:
-		b.Seen.State, b.Answer, b.AskedAt, b.answeredAt, b.Looks, b.Proof, b.Epoch, b.Doubt = plan.Unknown, plan.Unknown, time.Time{}, time.Time{}, 0, NoProof, op, plan.Unknown
+		b.Seen.State, b.Answer, b.Doubt = plan.Unknown, plan.Unknown, plan.Unknown
+		b.AskedAt, b.answeredAt, b.Looks, b.Proof, b.Epoch = time.Time{}, time.Time{}, 0, NoProof, op
 		b.OnAt = time.Time{}
 	default:
 	}

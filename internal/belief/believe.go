@@ -66,8 +66,8 @@ func (e *Estate) takeNothing(i int, seen plan.Observation, question ledger.Op, a
 	}
 }
 
-// followFirst follows the first answer since Ebbtide began, where that knows of no outage: what has none may be on its way up. The two may have
-// lost their power together.
+// followFirst follows the first answer since Ebbtide began, where that knows of no outage: what has none may be on its way up. The two may
+// have lost their power together.
 func (e *Estate) followFirst(i int, state plan.State) {
 	decl, b := e.Graph.Node(i), &e.Beliefs[i]
 	machine := decl.Kind != plan.VM && decl.Kind != plan.Supply && decl.Kind != plan.Outlet && decl.Kind != plan.Passive
@@ -76,8 +76,8 @@ func (e *Estate) followFirst(i int, state plan.State) {
 	}
 }
 
-// downAfterSilence follows a machine that did not answer, nor its BMC, and is off or on its way there by the one, while what feeds it is not
-// heard: it may have its power again.
+// downAfterSilence follows a machine that did not answer, nor its BMC, and is off or on its way there by the one, while what feeds it is
+// not heard: it may have its power again.
 func (e *Estate) downAfterSilence(i int) {
 	decl, b := e.Graph.Node(i), &e.Beliefs[i]
 	if b.Answer == plan.Unreachable && decl.Kind != plan.VM && !e.Rises(i) && e.feedOf(i) != feeds {
@@ -85,10 +85,10 @@ func (e *Estate) downAfterSilence(i int) {
 	}
 }
 
-// believeBMC gives what the word of a BMC is worth that its machine, which does not answer, is off. It may be of before a cycle, and
-// is if its output is off as far as is known: that is on again. What nobody told to stop is off only for want of power, and while what feeds it
-// is not heard that may be back. And whether the two have ever agreed is forgotten with a crash, unless they have since, or it was proven off before, and
-// has not had its power back, as a BMC that was silent may have.
+// believeBMC gives what the word of a BMC is worth that its machine, which does not answer, is off. It may be of before a cycle, and is if
+// its output is off as far as is known: that is on again. What nobody told to stop is off only for want of power, and while what feeds it
+// is not heard that may be back. And whether the two have ever agreed is forgotten with a crash, unless they have since, or it was proven
+// off before, and has not had its power back, as a BMC that was silent may have.
 func (e *Estate) believeBMC(i int, agreed bool) plan.State {
 	switch feed := e.feedOf(i); {
 	case feed == maybeCycled || feed == unfed || feed == fedUnheard && !e.AcceptedStop(i):
@@ -120,7 +120,8 @@ func (b *Belief) take(seen plan.Observation, question ledger.Op, asked time.Time
 	if seen.State == plan.Stopping || IsDown(seen.State) {
 		b.OnAt = time.Time{}
 	}
-	isPast := IsDown(seen.State) && b.Since.Before(b.Rising) && !asked.Before(b.Rising) // what it said while it might be on its way up is no word on after that
+	// what it said while it might be on its way up is no word on after that
+	isPast := IsDown(seen.State) && b.Since.Before(b.Rising) && !asked.Before(b.Rising)
 	if !same || isPast {
 		b.Looks, b.Since = 0, asked
 	}
@@ -146,7 +147,7 @@ func (e *Estate) weigh(i int) {
 	switch {
 	case e.Rises(i) && b.Seen.State == plan.Off:
 		b.Proof = NoProof // it was told to start, or got its power: it need not show yet
-	case b.Seen.State == plan.Gone && b.SeenAt.Sub(b.Since) < e.GoneStands(i): // it may only not be to be seen, while a list of VMs is read anew
+	case b.Seen.State == plan.Gone && b.SeenAt.Sub(b.Since) < e.GoneStands(i): // a list of VMs may be read anew
 		b.Proof = max(b.Proof, OneLook)
 	case b.Looks >= ProofLooks, !Probed(e.Graph.Node(i)): // what can't be asked can't be asked again
 		b.Proof = max(b.Proof, TwoLooks)
@@ -184,7 +185,8 @@ func (e *Estate) followMotion(i int, news bool) {
 	}
 }
 
-// PowerUpTime is how long a machine may be silent, or look off, since its power came back: what runs on a host that is not up comes up after that.
+// PowerUpTime is how long a machine may be silent, or look off, since its power came back: what runs on a host that is not up comes up
+// after that.
 func (e *Estate) PowerUpTime(i int) time.Duration {
 	t := BootTime(e.Graph.Node(i))
 	if host := e.HostOf(i); host >= 0 && e.Beliefs[host].Settled != plan.On {

@@ -87,7 +87,8 @@ func ReadingOf(s *power.State, unfit bool) Reading {
 
 // failedCondition gives the condition of a supply that fails, by what it says.
 var failedCondition = [Readings]Condition{
-	SaysNothing: Silent, SaysOnline: Returning, SaysShort: Returning, SaysTest: Returning, SaysBattery: OnBattery, SaysUnfit: Unfit, WentSilent: Silent,
+	SaysNothing: Silent, SaysOnline: Returning, SaysShort: Returning, SaysTest: Returning, SaysBattery: OnBattery, SaysUnfit: Unfit,
+	WentSilent: Silent,
 }
 
 // ConditionOf gives the condition of a supply: from how it stands on record, from its newest reading, from whether its

@@ -1,5 +1,5 @@
-// Package belief is what is known of an estate: of its nodes by looks that are of their present epoch, of its supplies by their readings, and
-// what follows from both together with what is on record. It asks and answers and decides nothing: what is to be done about it is the
+// Package belief is what is known of an estate: of its nodes by looks that are of their present epoch, of its supplies by their readings,
+// and what follows from both together with what is on record. It asks and answers and decides nothing: what is to be done about it is the
 // engine's. What is believed lives no longer than Ebbtide does; after a crash nothing is.
 package belief
 
@@ -76,12 +76,22 @@ type past struct {
 func New(declared *plan.Estate, policy *power.Policy, supplies []power.Supply, newest string) Estate {
 	n := declared.Len()
 	e := Estate{
-		Graph: declared, Policy: policy, Ledger: ledger.New(declared, policy, supplies, newest), Beliefs: make([]Belief, n), users: make([][]int, n), grounds: make([]ground, n), hostOf: make([]int, n),
-		grid: grid{Fed: make([]bool, n), firm: make([]bool, n), losses: make([][][]int, n), watchesMains: watches(policy, power.Brownout, power.TemperatureAbove), watchesSag: watches(policy, power.Brownout)},
+		Graph: declared, Policy: policy, Ledger: ledger.New(declared, policy, supplies, newest), Beliefs: make([]Belief, n),
+		users: make([][]int, n), grounds: make([]ground, n), hostOf: make([]int, n),
+		grid: grid{
+			Fed: make([]bool, n), firm: make([]bool, n), losses: make([][][]int, n),
+			watchesMains: watches(policy, power.Brownout, power.TemperatureAbove), watchesSag: watches(policy, power.Brownout),
+		},
 	}
 	for _, node := range e.Ledger.SupplyNodes {
 		at := slices.IndexFunc(supplies, func(d power.Supply) bool { return d.ID == e.ID(node) })
-		e.Supplies = append(e.Supplies, Supply{Node: node, Tracker: power.NewTracker(supplies[at]), delays: delays{cmp.Or(supplies[at].OffDelay, usualOffDelay), cmp.Or(supplies[at].OnDelay, usualOnDelay), supplies[at].StaysOff}})
+		e.Supplies = append(e.Supplies, Supply{
+			Node: node, Tracker: power.NewTracker(supplies[at]),
+			delays: delays{
+				cmp.Or(supplies[at].OffDelay, usualOffDelay), cmp.Or(supplies[at].OnDelay, usualOnDelay),
+				supplies[at].StaysOff,
+			},
+		})
 	}
 	for i := range n {
 		e.losses[i] = e.lossesOf(i)

@@ -17,7 +17,8 @@ const (
 	feeds       feed = iota // what feeds it is heard, and its output is on
 	maybeCycled             // it is silent, and was off, or to be cut, or may have given out: its power may have gone and come back since
 	fedUnheard              // it is silent, and had time left when it was last heard
-	unfed                   // its output is off, as it says, or its cut is due: what is sent to the node is lost, or reaches it as it comes up
+	// its output is off, as it says, or its cut is due: what is sent to the node is lost, or reaches it as it comes up
+	unfed
 )
 
 // feedBy gives what is known of a supply's output.
@@ -108,9 +109,9 @@ func (e *Estate) RunsOn(i, stage int) bool {
 	})
 }
 
-// MayHaveRisen reports whether a node that does not answer may be on its way up, since what feeds it is not heard either, or was
-// not while we were away; or, of a VM that was off, since its host came up: nothing that is sent to it now would reach it as it was. That it
-// stops may be the word of its BMC, which sees that it is on.
+// MayHaveRisen reports whether a node that does not answer may be on its way up, since what feeds it is not heard either, or was not while
+// we were away; or, of a VM that was off, since its host came up: nothing that is sent to it now would reach it as it was. That it stops
+// may be the word of its BMC, which sees that it is on.
 func (e *Estate) MayHaveRisen(i int) bool {
 	b := &e.Beliefs[i]
 	if e.Graph.Node(i).Kind == plan.VM {
@@ -154,9 +155,9 @@ func (e *Estate) hostIsOff(i int) bool {
 	return host >= 0 && e.ProvenOff(host) && e.Beliefs[host].Seen.State != plan.Gone
 }
 
-// wayKnown gives until when the way to a node, which was asked then and did not answer, is known to have been there: until then where all that
-// it is reached through has its power, as far as that is heard. Else a switch or the like may be silent, and the node with it, since that has
-// lost its power, or may have: then until something else was asked through it that answered. Zero: nobody knows.
+// wayKnown gives until when the way to a node, which was asked then and did not answer, is known to have been there: until then where all
+// that it is reached through has its power, as far as that is heard. Else a switch or the like may be silent, and the node with it, since
+// that has lost its power, or may have: then until something else was asked through it that answered. Zero: nobody knows.
 func (e *Estate) wayKnown(i int, asked time.Time) time.Time { return e.wayTo(i, i, asked) }
 
 // wayTo is wayKnown as far as it leads to a node, for one that it leads on to.
@@ -201,12 +202,13 @@ func (e *Estate) mayBeDark(i int) bool {
 	})
 }
 
-// wayIsPending reports whether the way to a node, if that is in doubt, is so only since a UPS has missed a word or two: it is known when that is
-// heard again.
+// wayIsPending reports whether the way to a node, if that is in doubt, is so only since a UPS has missed a word or two: it is known when
+// that is heard again.
 func (e *Estate) wayIsPending(i int) bool {
 	missed := func(f int) bool {
 		k := e.Ledger.SupplyOf[f]
-		return k >= 0 && e.feedBy(k) == fedUnheard && e.Supplies[k].IsCountedOn() && e.Supplies[k].Condition < CutArmed && e.Supplies[k].Condition != Unheard
+		return k >= 0 && e.feedBy(k) == fedUnheard && e.Supplies[k].IsCountedOn() && e.Supplies[k].Condition < CutArmed &&
+			e.Supplies[k].Condition != Unheard
 	}
 	return !e.anyDark(i, func(way int) bool { return !slices.ContainsFunc(e.Graph.Feeds(way), missed) })
 }
@@ -285,7 +287,8 @@ func (e *Estate) OldOutlets(i int) []int {
 	return old
 }
 
-// Carries reports whether a supply has given its power all the while, as far as it was heard. One whose cut counts down does so until that is due.
+// Carries reports whether a supply has given its power all the while, as far as it was heard. One whose cut counts down does so until that
+// is due.
 func (e *Estate) Carries(k int) bool {
 	s, cycle := &e.Supplies[k], e.Standing(k).Cycle
 	countsDown := (cycle == ledger.CutSent || cycle == ledger.CutProven) && s.IsHeardOn() && e.Now.Before(s.CutDue)

@@ -41,8 +41,8 @@ func (e *Estate) LateMayCome(i int) bool {
 	return n.Late && n.Protection != ledger.Protected
 }
 
-// StaysProtected reports whether a node that was proven protected, or was so before the outage, does not answer now: nothing says that it is not any
-// more.
+// StaysProtected reports whether a node that was proven protected, or was so before the outage, does not answer now: nothing says that it
+// is not any more.
 func (e *Estate) StaysProtected(i int) bool {
 	n, b := e.Entry(i), &e.Beliefs[i]
 	was := n.Protection == ledger.Protected || n.Protection == ledger.AsSet && n.Snap.CacheWas == plan.Yes
@@ -64,7 +64,10 @@ func (e *Estate) ToPutBack(i int) bool {
 func (e *Estate) WasAborted(i int) bool {
 	isLit := func(k int) bool { return !e.Standing(k).IsDark() }
 	isCalled := func(k int) bool { return e.Standing(k).Fails == ledger.CalledOff }
-	return slices.ContainsFunc(e.losses[i], func(loss []int) bool { return !slices.ContainsFunc(loss, isLit) && slices.ContainsFunc(loss, isCalled) })
+	return slices.ContainsFunc(e.losses[i], func(loss []int) bool {
+		return !slices.ContainsFunc(loss, isLit) &&
+			slices.ContainsFunc(loss, isCalled)
+	})
 }
 
 // IsLeft reports whether a node goes dark with supplies alone whose failure an operator has called off: it is left as it is.
@@ -84,8 +87,8 @@ func (e *Estate) IsLeft(i int) bool {
 	return left
 }
 
-// NeedsCycle reports whether anything that a supply feeds is started by nothing but the return of its power, and is off, or may be, or may go
-// off yet.
+// NeedsCycle reports whether anything that a supply feeds is started by nothing but the return of its power, and is off, or may be, or may
+// go off yet.
 func (e *Estate) NeedsCycle(k int) bool {
 	return e.anyByPower(k, e.MayStayOff)
 }
@@ -102,8 +105,8 @@ func (e *Estate) IsInVain(k int) bool {
 	return st.Cycle == ledger.Committed && (!st.IsOut() || e.IsHeardOnLine(k)) && !e.anyByPower(k, e.MayHaveGone)
 }
 
-// anyByPower reports whether anything that nothing but the return of a supply's power starts goes down for another supply too, or may be off as
-// the caller says.
+// anyByPower reports whether anything that nothing but the return of a supply's power starts goes down for another supply too, or may be
+// off as the caller says.
 func (e *Estate) anyByPower(k int, may func(u int) bool) bool {
 	goesBeside := func(u int) bool {
 		return slices.ContainsFunc(e.losses[u], func(loss []int) bool {
@@ -132,8 +135,8 @@ func (e *Estate) MayHaveGone(i int) bool {
 	return n.Shown == ledger.WasTold || n.Snap.On() && e.Beliefs[i].Answer != plan.On
 }
 
-// OwesCycle reports whether a node was told to stop, and has gone or may go yet, that nothing but the return of its power starts, which it has not had
-// since.
+// OwesCycle reports whether a node was told to stop, and has gone or may go yet, that nothing but the return of its power starts, which it
+// has not had since.
 func (e *Estate) OwesCycle(i int) bool {
 	n := e.Entry(i)
 	told := n.Shown != ledger.AsFound && n.Last.Verb == plan.Stop && n.Lit == ledger.Unlit
@@ -172,8 +175,8 @@ func (e *Estate) UnfedBy(i int) int {
 	return -1
 }
 
-// MayHaveBeenCut reports whether a supply was told to cut its output before a crash, nobody knows whether it did, and it is on line, or has not
-// been heard since.
+// MayHaveBeenCut reports whether a supply was told to cut its output before a crash, nobody knows whether it did, and it is on line, or has
+// not been heard since.
 func (e *Estate) MayHaveBeenCut(supply int) bool {
 	last, k := &e.Entry(supply).Last, e.Ledger.SupplyOf[supply]
 	return last.Open && last.Verb == plan.Cut && last.Op <= e.Life && (e.IsHeardOnLine(k) || e.Supplies[k].IsUnheard())
@@ -183,7 +186,8 @@ func (e *Estate) MayHaveBeenCut(supply int) bool {
 func (e *Estate) Hangs(i int) bool {
 	b := &e.Beliefs[i]
 	entry := e.Entry(i)
-	return e.Graph.Node(i).Kind == plan.VM && e.ComesUp(i) && entry.Shown == ledger.WasTold && !entry.GivenUp.Has(plan.Stop) && b.Seen.State == plan.Stopping && b.Answer == plan.Stopping
+	return e.Graph.Node(i).Kind == plan.VM && e.ComesUp(i) && entry.Shown == ledger.WasTold && !entry.GivenUp.Has(plan.Stop) &&
+		b.Seen.State == plan.Stopping && b.Answer == plan.Stopping
 }
 
 // IsUpAgain reports whether what was shown to be off was up when it last answered.
@@ -192,9 +196,9 @@ func (e *Estate) IsUpAgain(i int) bool {
 	return e.Entry(i).Shown == ledger.ShownOff && (state == plan.On || state == plan.Starting)
 }
 
-// MayBeBack reports whether a node was off, is up, and the return of its power may be what has started it: an output that feeds it, or what it runs on,
-// may have been cut while Ebbtide was away, and no other has carried it meanwhile. Nobody stops it before that is known; but what others start too may be
-// somebody's doing, when what starts with its power would show by now.
+// MayBeBack reports whether a node was off, is up, and the return of its power may be what has started it: an output that feeds it, or what
+// it runs on, may have been cut while Ebbtide was away, and no other has carried it meanwhile. Nobody stops it before that is known; but
+// what others start too may be somebody's doing, when what starts with its power would show by now.
 func (e *Estate) MayBeBack(i int) bool {
 	feeds := e.Graph.Feeds(i)
 	byPower := e.Graph.Node(i).ByPower && len(feeds) > 0 || e.Now.Before(e.ResumedAt.Add(BootTime(e.Graph.Node(i))))
@@ -219,11 +223,13 @@ func (e *Estate) SettlesSoon(i int) bool {
 	return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || e.Rises(i) || !e.Looked(i) || e.Now.Before(e.Beliefs[i].UpUntil()) || e.AwaitsHost(i)
 }
 
-// AwaitsHost reports whether a guest that only its host answers for waits for what becomes of that: the host has not been looked at yet, may
-// be on its way up, or its silence will tell whether it is off, and the guest with it. Nothing that is sent to the guest meanwhile would reach it.
+// AwaitsHost reports whether a guest that only its host answers for waits for what becomes of that: the host has not been looked at yet,
+// may be on its way up, or its silence will tell whether it is off, and the guest with it. Nothing that is sent to the guest meanwhile
+// would reach it.
 func (e *Estate) AwaitsHost(i int) bool {
 	host := e.HostOf(i)
-	return e.Graph.Node(i).Bound && host >= 0 && e.Beliefs[i].Answer != plan.On && !e.IsOff(host) && (!e.Looked(host) || e.Rises(host) && e.IsMute(host) || e.silenceMayTell(host))
+	return e.Graph.Node(i).Bound && host >= 0 && e.Beliefs[i].Answer != plan.On && !e.IsOff(host) &&
+		(!e.Looked(host) || e.Rises(host) && e.IsMute(host) || e.silenceMayTell(host))
 }
 
 // silenceMayTell reports whether a node took its stop, does not answer, and may be proven off by that yet.
@@ -240,7 +246,8 @@ func (e *Estate) silenceMayTell(i int) bool {
 func (e *Estate) AnyBlank() bool {
 	o := e.Ledger.Outage
 	for i := range e.Beliefs {
-		if snap := &o.Nodes[i].Snap; o.Scope[i] && (snap.On() || snap.Silent()) && !e.Beliefs[i].blank.IsZero() && e.IsOn(i) && e.Graph.Node(i).Kind != plan.Passive {
+		if snap := &o.Nodes[i].Snap; o.Scope[i] && (snap.On() || snap.Silent()) && !e.Beliefs[i].blank.IsZero() && e.IsOn(i) &&
+			e.Graph.Node(i).Kind != plan.Passive {
 			return true
 		}
 	}
@@ -256,7 +263,8 @@ func (e *Estate) GoneMeanwhile() []ledger.NodeState {
 	var gone []ledger.NodeState
 	for i := range e.Beliefs {
 		n, decl := e.Entry(i), e.Graph.Node(i)
-		if n.Snap.SeenOn && !n.Snap.On() && !n.Snap.Silent() && decl.Kind != plan.Supply && e.Looked(i) && !e.ShowsUp(i) && (e.Ledger.Outage.Scope[i] || e.IsOff(i)) {
+		if n.Snap.SeenOn && !n.Snap.On() && !n.Snap.Silent() && decl.Kind != plan.Supply && e.Looked(i) && !e.ShowsUp(i) &&
+			(e.Ledger.Outage.Scope[i] || e.IsOff(i)) {
 			gone = append(gone, ledger.NodeState{Node: decl.ID, State: e.Beliefs[i].Answer})
 		}
 	}
@@ -297,7 +305,8 @@ func (e *Estate) isAway(i int) bool {
 
 // KeepsDirty reports whether a cache that keeps its data on a node is not proven clean.
 func (e *Estate) KeepsDirty(cache, i int) bool {
-	return e.Graph.Node(cache).Can.Has(plan.Flush) && slices.Contains(e.Graph.Needs(cache), i) && !e.IsOff(cache) && !e.IsClean(cache) && !e.HasNoPower(cache)
+	return e.Graph.Node(cache).Can.Has(plan.Flush) && slices.Contains(e.Graph.Needs(cache), i) && !e.IsOff(cache) && !e.IsClean(cache) &&
+		!e.HasNoPower(cache)
 }
 
 // IsBare reports whether a cache or a cluster goes down, is not known to be protected, and was not given up or called off.

@@ -8,8 +8,8 @@ import (
 	"ebbtide/internal/power"
 )
 
-// CycledBy lists what a supply feeds, was on and was proven to be off before any cut, and is started by nothing but the return of its power, which it
-// loses with this supply: no other carries it.
+// CycledBy lists what a supply feeds, was on and was proven to be off before any cut, and is started by nothing but the return of its
+// power, which it loses with this supply: no other carries it.
 func (e *Estate) CycledBy(supply int) []int {
 	carries := func(f int) bool { return f != supply && e.Carries(e.Ledger.SupplyOf[f]) }
 	var list []int
@@ -47,8 +47,8 @@ func (e *Estate) Stranded(i int) bool {
 // CannotAnswer reports whether a node does not answer, and needs something that is off: it would keep others waiting in vain.
 func (e *Estate) CannotAnswer(i int) bool { return e.IsMute(i) && e.Stranded(i) }
 
-// BroughtUp lists what is to be on before a node is started: all that it needs, and all that this stands on in its turn, since a host, or whatever
-// else is between, may have come up by itself before its storage.
+// BroughtUp lists what is to be on before a node is started: all that it needs, and all that this stands on in its turn, since a host, or
+// whatever else is between, may have come up by itself before its storage.
 func (e *Estate) BroughtUp(i int) []int {
 	return slices.DeleteFunc(slices.Clone(e.Ground(i, false)), func(d int) bool { return !e.ComesBack(d) })
 }
@@ -104,8 +104,8 @@ func (e *Estate) findGround(i int, isOn bool) []int {
 	return list
 }
 
-// vouches reports whether a node that is on says by that of one that it needs that this is there: the outlet that gives it its power, or, of a
-// VM that may run elsewhere, its host. Of storage and services it does not.
+// vouches reports whether a node that is on says by that of one that it needs that this is there: the outlet that gives it its power, or,
+// of a VM that may run elsewhere, its host. Of storage and services it does not.
 func (e *Estate) vouches(i, need int) bool {
 	decl, by := e.Graph.Node(i), e.Graph.Node(need).Kind
 	return Probed(decl) && decl.Kind != plan.Outlet && (by == plan.Outlet || decl.Kind == plan.VM && !decl.Bound && e.HostOf(i) == need)
@@ -176,8 +176,8 @@ func (e *Estate) HostsToGo() []int {
 	return two
 }
 
-// MayRunElsewhere reports whether whoever manages a VM may have started it on another host than the one that it ran on, one of those that go down: it
-// would be in its way.
+// MayRunElsewhere reports whether whoever manages a VM may have started it on another host than the one that it ran on, one of those that
+// go down: it would be in its way.
 func (e *Estate) MayRunElsewhere(i int, toGo []int) bool {
 	decl, own := e.Graph.Node(i), e.HostOf(i)
 	if decl.Kind != plan.VM || decl.Bound || own < 0 {
@@ -211,16 +211,21 @@ func (e *Estate) NeedsLost(i int) bool {
 // lostWithHost reports whether a node does not answer, and its host does not either, is off, or was told to go.
 func (e *Estate) lostWithHost(i int) bool {
 	host, answer := e.HostOf(i), e.Beliefs[i].Answer
-	silent := answer == plan.Unreachable || answer == plan.Unknown && e.Last(i).Answer == ledger.WasUnreached // nothing says more since its command
-	return host >= 0 && silent && (e.Beliefs[host].Answer == plan.Unreachable || e.IsOff(host) || e.Entry(host).Shown == ledger.WasTold && !e.IsUp(host))
+	// nothing says more since its command
+	silent := answer == plan.Unreachable || answer == plan.Unknown && e.Last(i).Answer == ledger.WasUnreached
+	return host >= 0 && silent && (e.Beliefs[host].Answer == plan.Unreachable || e.IsOff(host) ||
+		e.Entry(host).Shown == ledger.WasTold && !e.IsUp(host))
 }
 
 // LowerRiskWaits reports whether one of the VMs that are being stopped without force has a lower data risk than this one, and loses its
-// power with it. One that may keep it when this one does not wins it no time, one that was last seen off is only proven off, and one
-// that does not answer, with its host, or that comes up, can't be waited for. A host holds no data of its own: it goes when nothing on it can be waited for.
+// power with it. One that may keep it when this one does not wins it no time, one that was last seen off is only proven off, and one that
+// does not answer, with its host, or that comes up, can't be waited for. A host holds no data of its own: it goes when nothing on it can be
+// waited for.
 func (e *Estate) LowerRiskWaits(i int, graceful []int) bool {
 	decl := e.Graph.Node(i)
 	return decl.Kind != plan.Host && slices.ContainsFunc(graceful, func(j int) bool {
-		return e.Graph.Node(j).Risk < decl.Risk && e.Beliefs[j].Answer != plan.Off && e.Beliefs[j].Answer != plan.Starting && !e.lostWithHost(j) && e.GoesWith(j, i)
+		answer := e.Beliefs[j].Answer
+		isWaitedFor := answer != plan.Off && answer != plan.Starting && !e.lostWithHost(j)
+		return e.Graph.Node(j).Risk < decl.Risk && isWaitedFor && e.GoesWith(j, i)
 	})
 }

@@ -72,8 +72,8 @@ func (e *Estate) IsAnew(i int, asked Rounds) bool {
 	return !since.IsZero() && !e.Beliefs[i].AskedAt.Before(since)
 }
 
-// ProvenOffTo reports whether a node is off beyond doubt, for a command for which it was asked in some rounds. That its power may have come back
-// since, while nobody heard what feeds it, keeps no last command.
+// ProvenOffTo reports whether a node is off beyond doubt, for a command for which it was asked in some rounds. That its power may have come
+// back since, while nobody heard what feeds it, keeps no last command.
 func (e *Estate) ProvenOffTo(i int, asked Rounds) bool {
 	b := &e.Beliefs[i]
 	if asked.Last && b.Proof >= TwoLooks && b.Doubt == plan.Unknown && e.IsMute(i) {

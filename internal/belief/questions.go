@@ -32,11 +32,12 @@ func (e *Estate) IsOn(i int) bool {
 // IsUp reports whether a node answers that it is on, healthy or not, and is not on its way down, nor was when it said so.
 func (e *Estate) IsUp(i int) bool {
 	b := &e.Beliefs[i]
-	return !e.IsLeaving(i) && !b.SeenAt.Before(later(b.Falling, b.Obeying)) && b.Seen.State == plan.On && b.Looks >= ProofLooks && b.Answer != plan.Unreachable && !e.IsMuteForLong(i)
+	return !e.IsLeaving(i) && !b.SeenAt.Before(later(b.Falling, b.Obeying)) && b.Seen.State == plan.On && b.Looks >= ProofLooks &&
+		b.Answer != plan.Unreachable && !e.IsMuteForLong(i)
 }
 
-// IsMuteForLong reports whether no look at a node has had an answer that says anything for so long that it is not for the look's sake: by what was asked, and
-// not by the clock.
+// IsMuteForLong reports whether no look at a node has had an answer that says anything for so long that it is not for the look's sake: by
+// what was asked, and not by the clock.
 func (e *Estate) IsMuteForLong(i int) bool {
 	b := &e.Beliefs[i]
 	return !b.blank.IsZero() && b.AskedAt.Sub(b.blank) > ProofStands
@@ -55,8 +56,9 @@ func (e *Estate) Goes(i int) bool {
 	return e.IsLeaving(i) || e.IsStopping(i)
 }
 
-// IsPassable reports whether the stop of a node was given up, and it is not on its way down all the same, as what refuses may be: what needs it to be off may
-// go without that, when nothing but the time for its own stop is left. What shows as on after twice the time that its stop takes otherwise stays on.
+// IsPassable reports whether the stop of a node was given up, and it is not on its way down all the same, as what refuses may be: what
+// needs it to be off may go without that, when nothing but the time for its own stop is left. What shows as on after twice the time that
+// its stop takes otherwise stays on.
 func (e *Estate) IsPassable(i int) bool {
 	hasShown := !e.Beliefs[i].AskedAt.Before(e.staysFrom(i)) || !Probed(e.Graph.Node(i))
 	return e.Entry(i).GivenUp.Has(plan.Stop) && !e.isUnderWay(i, plan.Stop) && !e.MayGoYet(i) && hasShown
@@ -65,8 +67,8 @@ func (e *Estate) IsPassable(i int) bool {
 // MayGoYet reports whether a node may be on its way down by what it was told last, in the time that it usually takes, or says that it is.
 func (e *Estate) MayGoYet(i int) bool { return e.Now.Before(e.staysFrom(i)) || e.GoesSoon(i) }
 
-// staysFrom is from when what shows as on after a stop that it took, or a power-off, stays so, and what does not answer is not known to go by that. What did not
-// heed one power-off gets no time for the next.
+// staysFrom is from when what shows as on after a stop that it took, or a power-off, stays so, and what does not answer is not known to go
+// by that. What did not heed one power-off gets no time for the next.
 func (e *Estate) staysFrom(i int) time.Time {
 	b, last := &e.Beliefs[i], e.Last(i)
 	times := e.Graph.Node(i).Time(plan.Stop)
@@ -84,7 +86,8 @@ func (e *Estate) IsLeavingStill(i int) bool {
 	return e.Now.Before(e.Beliefs[i].Falling) || e.AcceptedStop(i) && e.Now.Before(e.staysFrom(i)) || e.GoesSoon(i)
 }
 
-// GoesSoon reports whether a node was seen on its way down, and may still get there in the time of its stop, whatever it was told meanwhile.
+// GoesSoon reports whether a node was seen on its way down, and may still get there in the time of its stop, whatever it was told
+// meanwhile.
 func (e *Estate) GoesSoon(i int) bool {
 	return e.IsStopping(i) && e.Now.Before(e.Beliefs[i].Going.Add(e.Graph.Node(i).Time(plan.Stop).Within))
 }
@@ -114,7 +117,8 @@ func (e *Estate) IsClean(i int) bool {
 func (e *Estate) StaysClean(i int) bool {
 	n, b := e.Entry(i), &e.Beliefs[i]
 	isUp := func(u int) bool { return u != i && e.Graph.Node(u).Can.Has(plan.Stop) && !e.IsOff(u) }
-	isClean := n.Clean == ledger.IsClean || n.Clean == ledger.CleanUnless && !slices.ContainsFunc(e.Graph.Dependents(i), isUp) && !slices.ContainsFunc(e.Graph.Needs(i), isUp)
+	isClean := n.Clean == ledger.IsClean || n.Clean == ledger.CleanUnless && !slices.ContainsFunc(e.Graph.Dependents(i), isUp) &&
+		!slices.ContainsFunc(e.Graph.Needs(i), isUp)
 	return isClean && !n.Late && b.Seen.Clean != plan.No && e.Looked(i) && (b.Answer == plan.Unreachable || b.Answer == plan.Unknown)
 }
 
@@ -142,7 +146,8 @@ func (e *Estate) Holds(i int, verb plan.Verb, since ledger.Op) bool {
 	case plan.Protect:
 		return e.isProtected(i)
 	case plan.Unprotect:
-		return b.Answer == b.Seen.State && b.Seen.Protected == plan.No && e.setAsBefore(i) // what it said before it fell silent may be so no more
+		// what it said before it fell silent may be so no more
+		return b.Answer == b.Seen.State && b.Seen.Protected == plan.No && e.setAsBefore(i)
 	case plan.Flush:
 		return e.IsClean(i) && b.Seen.Protected != plan.No
 	case plan.Stop, plan.Force:

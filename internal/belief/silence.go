@@ -42,15 +42,17 @@ func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
 		return
 	}
 	b.Proof, b.Look, b.SeenAt, b.Looks = BySilence, question, asked, ProofLooks
-	b.Seen = plan.Observation{State: plan.Off, Detail: "has not answered for " + english.Span(decl.OffAfter) + " since it accepted its stop"}
+	b.Seen = plan.Observation{State: plan.Off, Detail: "has not answered for " + english.Span(decl.OffAfter) +
+		" since it accepted its stop"}
 }
 
-// AwaitsWord reports whether a node took its stop, does not answer, and may be proven off by that as soon as a supply is heard again that a switch
-// before it hangs on.
+// AwaitsWord reports whether a node took its stop, does not answer, and may be proven off by that as soon as a supply is heard again that a
+// switch before it hangs on.
 func (e *Estate) AwaitsWord(i int) bool {
 	unheard := func(f int) bool { return e.Ledger.SupplyOf[f] >= 0 && e.feedBy(e.Ledger.SupplyOf[f]) == fedUnheard }
 	takes := e.Graph.Node(i).OffAfter > 0 && e.AcceptedStop(i)
-	return takes && e.IsMute(i) && !e.IsOff(i) && e.anyDark(i, func(way int) bool { return slices.ContainsFunc(e.Graph.Feeds(way), unheard) })
+	return takes && e.IsMute(i) && !e.IsOff(i) && e.anyDark(i,
+		func(way int) bool { return slices.ContainsFunc(e.Graph.Feeds(way), unheard) })
 }
 
 // mayHaveComeWithHost reports whether the host of a node may have come up since the node was proven off, and it with that.
@@ -65,7 +67,8 @@ func (e *Estate) wentWithItsHost(i int) bool {
 		return false
 	}
 	n, b := e.Entry(i), &e.Beliefs[i]
-	if !IsDown(b.Seen.State) && b.SeenAt.After(e.Beliefs[e.HostOf(i)].SeenAt) { // it was up since that was shown, or before its last command
+	// it was up since that was shown, or before its last command
+	if !IsDown(b.Seen.State) && b.SeenAt.After(e.Beliefs[e.HostOf(i)].SeenAt) {
 		return false
 	}
 	runs := func(h int) bool { return !e.IsOff(h) && !e.HasNoPower(h) }
@@ -74,9 +77,9 @@ func (e *Estate) wentWithItsHost(i int) bool {
 	return n.Shown == ledger.ShownOff || n.Shown == ledger.AsFound && n.Snap.Was == ledger.ThenOff || nowhere
 }
 
-// DisproveHosts follows a guest that says that it is up, twice if it was proven off: what silence has shown of its host, or, of a VM that is
-// not bound to one, of all of them, is void. One of them is up, which its silence after that does not tell either. A service shows nothing
-// of the machine that it is asked on: others may answer for it. It gives those hosts.
+// DisproveHosts follows a guest that says that it is up, twice if it was proven off: what silence has shown of its host, or, of a VM that
+// is not bound to one, of all of them, is void. One of them is up, which its silence after that does not tell either. A service shows
+// nothing of the machine that it is asked on: others may answer for it. It gives those hosts.
 func (e *Estate) DisproveHosts(i int) (disproved []int) {
 	b, host := &e.Beliefs[i], e.HostOf(i)
 	isUp := b.Answer == plan.On || b.Answer == plan.Starting || b.Answer == plan.Stopping
@@ -105,7 +108,8 @@ func (e *Estate) DisproveHosts(i int) (disproved []int) {
 	return disproved
 }
 
-// HostToAsk gives the host of a node that is to be asked after the node was: the two may have gone together, or be up together; -1: none is.
+// HostToAsk gives the host of a node that is to be asked after the node was: the two may have gone together, or be up together; -1: none
+// is.
 func (e *Estate) HostToAsk(i int) int {
 	host := e.HostOf(i)
 	if host < 0 || e.Rises(host) || e.Beliefs[host].Answer == plan.On {
@@ -117,8 +121,8 @@ func (e *Estate) HostToAsk(i int) int {
 	return -1
 }
 
-// silenceIsNothing reports whether a node may be silent for another reason than a stop that it took. One of before a crash says nothing where what
-// feeds it has not been heard since: its power may have been off and on, and it with that.
+// silenceIsNothing reports whether a node may be silent for another reason than a stop that it took. One of before a crash says nothing
+// where what feeds it has not been heard since: its power may have been off and on, and it with that.
 func (e *Estate) silenceIsNothing(i int) bool {
 	b := &e.Beliefs[i]
 	if e.Ledger.Outage != nil && e.Last(i).Op <= e.Life && e.feedOf(i) == fedUnheard && e.isUnheardSince(i) {
@@ -151,8 +155,8 @@ func (e *Estate) isUnheardSince(i int) bool {
 	return !slices.ContainsFunc(e.Graph.Sources(i), func(f int) bool { return e.Supplies[e.Ledger.SupplyOf[f]].Heard })
 }
 
-// AcceptedStop reports whether a node accepted a stop, and nothing since can have started it again. One whose answer a crash of ours has lost
-// counts if the node answered right before (docs/adr/0005).
+// AcceptedStop reports whether a node accepted a stop, and nothing since can have started it again. One whose answer a crash of ours has
+// lost counts if the node answered right before (docs/adr/0005).
 func (e *Estate) AcceptedStop(i int) bool {
 	if e.Ledger.Outage == nil {
 		return false

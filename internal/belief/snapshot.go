@@ -6,8 +6,8 @@ import (
 )
 
 // LastSeen lists, over the whole estate, what was seen on not long ago: what drops unseen, under a controller that drops with it, is
-// brought back as well. That its supply was silent meanwhile, so that it may be otherwise now, makes no difference to that; that its newest look shows it
-// off does, also while it is asked once more. And it lists what may be on its way up from the outage before this one.
+// brought back as well. That its supply was silent meanwhile, so that it may be otherwise now, makes no difference to that; that its newest
+// look shows it off does, also while it is asked once more. And it lists what may be on its way up from the outage before this one.
 func (e *Estate) LastSeen() []ledger.NodeState {
 	var list []ledger.NodeState
 	for i := range e.Beliefs {

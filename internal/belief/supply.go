@@ -170,10 +170,12 @@ func (e *Estate) Tells(s *Supply) string {
 	return text + ", and " + e.Policy.Shutdown.Because(f)
 }
 
-// Live reports whether a supply feeds its load from the mains: heard, on line, not browned out, not in a test, and not on its way to be cut.
+// Live reports whether a supply feeds its load from the mains: heard, on line, not browned out, not in a test, and not on its way to be
+// cut.
 func (e *Estate) Live(k int) bool {
 	s, st := &e.Supplies[k], e.Standing(k)
-	return !st.IsDark() && !s.Sags && !s.State.Calibrating && !s.State.OutputOff && s.State.SilentFor == 0 && s.State.Mains == power.MainsOnline
+	return !st.IsDark() && !s.Sags && !s.State.Calibrating &&
+		!s.State.OutputOff && s.State.SilentFor == 0 && s.State.Mains == power.MainsOnline
 }
 
 // GateOf gives how the recharge gate of a supply is.
@@ -192,7 +194,8 @@ func (e *Estate) GateOf(k int) Gate {
 func (e *Estate) Refeed() {
 	e.firm = e.Graph.Scope(func(i int) bool {
 		k := e.Ledger.SupplyOf[i]
-		return k >= 0 && e.Standing(k).IsDark() && e.Supplies[k].Condition != Returning && e.Supplies[k].Lapse != JustBack && !e.Supplies[k].InVain
+		return k >= 0 && e.Standing(k).IsDark() && e.Supplies[k].Condition != Returning && e.Supplies[k].Lapse != JustBack &&
+			!e.Supplies[k].InVain
 	})
 	for i := range e.Beliefs {
 		feeds := e.Graph.Feeds(i)

@@ -36,8 +36,9 @@ func thousand(b *testing.B) engine.Settings {
 		b.Fatal(err)
 	}
 	return engine.Settings{Estate: estate, Mode: "simulate", Supplies: []power.Supply{{ID: "ups"}}, Policy: power.Policy{
-		Protect: power.Condition{Kind: power.OnBattery, For: 5 * time.Second}, Shutdown: power.Condition{Kind: power.OnBattery, For: 10 * time.Second},
-		Restore: power.Condition{Kind: power.Online, For: time.Minute}, Reserve: time.Minute,
+		Protect:  power.Condition{Kind: power.OnBattery, For: 5 * time.Second},
+		Shutdown: power.Condition{Kind: power.OnBattery, For: 10 * time.Second},
+		Restore:  power.Condition{Kind: power.Online, For: time.Minute}, Reserve: time.Minute,
 	}}
 }
 

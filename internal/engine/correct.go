@@ -37,7 +37,8 @@ var corrections = [...]correction{
 // correct puts on record what a look shows to be otherwise than the records show it, where no step is under way.
 func (e *Engine) correct(i int) {
 	decl, entry := e.Graph.Node(i), e.Entry(i)
-	if e.Under[i] >= 0 || !e.Beliefs[i].Asked || decl.Kind == plan.Supply || !belief.Probed(decl) || !e.Ledger.Outage.Scope[i] || !entry.Snap.Taken() {
+	if e.Under[i] >= 0 || !e.Beliefs[i].Asked || decl.Kind == plan.Supply || !belief.Probed(decl) || !e.Ledger.Outage.Scope[i] ||
+		!entry.Snap.Taken() {
 		return
 	}
 	for k := range corrections {
@@ -54,12 +55,14 @@ func stopSettled(e *Engine, i int) bool {
 
 func stopAnswers(e *Engine, i int) bool {
 	n, isPlug := e.Entry(i), e.Graph.Node(i).Switches && e.Press[i] >= want.LastCall // which goes no more
-	return n.GivenUp.Has(plan.Stop) && n.Untried.Has(plan.Stop) && !isPlug && e.IsUp(i) && e.IsDark(i) && n.Relapses+1 < max(e.Graph.Node(i).Attempts, 2)
+	return n.GivenUp.Has(plan.Stop) && n.Untried.Has(plan.Stop) && !isPlug && e.IsUp(i) && e.IsDark(i) &&
+		n.Relapses+1 < max(e.Graph.Node(i).Attempts, 2)
 }
 
 func putBackAnswers(e *Engine, i int) bool {
 	n := e.Entry(i)
-	return n.GivenUp.Has(plan.Unprotect) && n.Untried.Has(plan.Unprotect) && e.IsOn(i) && !e.GoesDown(i) && n.Relapses+1 < max(e.Graph.Node(i).Attempts, 2)
+	return n.GivenUp.Has(plan.Unprotect) && n.Untried.Has(plan.Unprotect) && e.IsOn(i) && !e.GoesDown(i) &&
+		n.Relapses+1 < max(e.Graph.Node(i).Attempts, 2)
 }
 
 func startSettled(e *Engine, i int) bool { return e.Entry(i).GivenUp.Has(plan.Start) && e.IsOn(i) }
@@ -94,7 +97,8 @@ func unprotected(e *Engine, i int) bool {
 
 func notAsItWas(e *Engine, i int) bool {
 	n, b := e.Entry(i), &e.Beliefs[i]
-	return n.Protection == ledger.PutBack && b.Answer == plan.On && b.Look > n.Last.Op && !e.GoesDown(i) && !e.Holds(i, plan.Unprotect, n.Last.Op)
+	return n.Protection == ledger.PutBack && b.Answer == plan.On && b.Look > n.Last.Op && !e.GoesDown(i) &&
+		!e.Holds(i, plan.Unprotect, n.Last.Op)
 }
 
 // proves makes what puts a step on record that settled after it had been given up.

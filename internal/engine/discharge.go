@@ -123,7 +123,10 @@ func span(s float64) string { return english.Span(time.Duration(s) * time.Second
 // openTest opens the drill of a battery. It begins when it is known how long a shutdown takes.
 func (e *Engine) openTest(d Drill) {
 	at, _ := e.Graph.Index(d.Supply)
-	if !e.open(ledger.Record{Opening: ledger.Opening{Mode: ledger.ModeDrill, Scope: []string{d.Supply}}, Word: ledger.Word{By: d.By}, Reason: fmt.Sprintf("ordered by %s: the battery, down to %.0f%%", d.By, d.Floor)}) {
+	if !e.open(ledger.Record{
+		Opening: ledger.Opening{Mode: ledger.ModeDrill, Scope: []string{d.Supply}}, Word: ledger.Word{By: d.By},
+		Reason: fmt.Sprintf("ordered by %s: the battery, down to %.0f%%", d.By, d.Floor),
+	}) {
 		return
 	}
 	e.test = e.newTest(at)
@@ -182,7 +185,10 @@ func (e *Engine) testCommanded(ev Finished) bool {
 	if ev.Outcome == ledger.Done {
 		return true
 	}
-	e.Record(ledger.Record{Kind: ledger.Accepted, Step: ledger.Step{Op: ev.Op, Node: e.ID(b.node), Verb: &verb, Outcome: ev.Outcome}, Reason: ev.Detail})
+	e.Record(ledger.Record{
+		Kind: ledger.Accepted, Step: ledger.Step{Op: ev.Op, Node: e.ID(b.node), Verb: &verb, Outcome: ev.Outcome},
+		Reason: ev.Detail,
+	})
 	switch {
 	case b.phase != beginning: // its readings say whether it ended
 	case ev.Outcome == ledger.TimedOut:
@@ -317,7 +323,10 @@ func (e *Engine) followEnding(fresh, discharges bool) {
 		e.Record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb}, Reason: b.last.Status.String()})
 		e.endedTest()
 	case !e.testing() && e.Now.Sub(b.toldAt) > giveUpEnding:
-		e.Record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb}, Reason: "it is still on battery, in an outage"})
+		e.Record(ledger.Record{
+			Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(b.node), Verb: &verb},
+			Reason: "it is still on battery, in an outage",
+		})
 		e.test = nil
 	case b.op == 0 && !e.Now.Before(b.retry.at):
 		if e.testing() {

@@ -31,8 +31,11 @@ func (e *Engine) beginDrill(d Drill) {
 	ids := e.ids(func(i int) bool { return in[i] })
 	e.DrillEnds = ""
 	if !e.open(ledger.Record{
-		Opening: ledger.Opening{Mode: ledger.ModeDrill, Scope: ids, Digest: e.Graph.Plan(plan.Down, func(i int) bool { return in[i] }).Digest()},
-		Word:    ledger.Word{By: d.By}, Reason: "ordered by " + d.By,
+		Opening: ledger.Opening{
+			Mode: ledger.ModeDrill, Scope: ids,
+			Digest: e.Graph.Plan(plan.Down, func(i int) bool { return in[i] }).Digest(),
+		},
+		Word: ledger.Word{By: d.By}, Reason: "ordered by " + d.By,
 	}) {
 		return
 	}

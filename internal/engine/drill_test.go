@@ -51,7 +51,10 @@ func TestRefusedDrills(t *testing.T) {
 		now = now.Add(time.Second)
 		answerProbes(e, now, e.Apply(now, engine.Read{Reading: r}), nil)
 	}
-	online := power.Reading{Status: power.OL, Charge: power.Known(100), Runtime: power.Known(3600), Load: power.Known(50), Voltage: power.Known(230)}
+	online := power.Reading{
+		Status: power.OL, Charge: power.Known(100), Runtime: power.Known(3600), Load: power.Known(50),
+		Voltage: power.Known(230),
+	}
 	require.Contains(t, e.RefusesDrill(engine.Drill{Nodes: []string{"app"}}), "never heard from", "before the first reading")
 	answerProbes(e, now, e.Apply(now, engine.Started{}), map[string]plan.State{"off": plan.Off, "mute": plan.Unreachable})
 	read(online)

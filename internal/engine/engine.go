@@ -8,9 +8,10 @@
 // work) is the one step under way on a node, from the evidence for its command to its proof.
 //
 // Here is what happens: look.go takes what was seen, supply.go and hear.go what a supply says; what is shown to be otherwise goes on record
-// (correct.go); evaluate.go takes up the steps whose turn has come. trigger.go judges when a stage begins, outage.go opens, follows and closes
-// an outage, drill.go runs a part of the plan on purpose, discharge.go a battery, refuse.go says when neither begins, order.go takes the
-// orders of operators, foresee.go asks how long the rest takes, view.go shows what is known, and check.go holds the engine against itself.
+// (correct.go); evaluate.go takes up the steps whose turn has come. trigger.go judges when a stage begins, outage.go opens, follows and
+// closes an outage, drill.go runs a part of the plan on purpose, discharge.go a battery, refuse.go says when neither begins, order.go takes
+// the orders of operators, foresee.go asks how long the rest takes, view.go shows what is known, and check.go holds the engine against
+// itself.
 package engine
 
 import (
@@ -169,8 +170,8 @@ func (e *Engine) Apply(now time.Time, ev Event) []effect.Effect {
 // Settings gives what the engine runs on now: after a Reload, the new ones.
 func (e *Engine) Settings() Settings { return e.settings }
 
-// forgetPower takes that Ebbtide begins: what became of the power of a node before, nobody knows; nor whether a VM that was off has come up with
-// its host.
+// forgetPower takes that Ebbtide begins: what became of the power of a node before, nobody knows; nor whether a VM that was off has come up
+// with its host.
 func (e *Engine) forgetPower() {
 	for i := range e.Beliefs {
 		decl := e.Graph.Node(i)

@@ -18,7 +18,8 @@ import (
 func TestFingerprintsAreExact(t *testing.T) {
 	require.Empty(t, engine.Unmet(), "fields that the tables speak of and nobody has")
 	for _, l := range []*lab{
-		newLab(t, 3, budgets{flips: 2, crashes: 1, slow: 1}), newLab(t, 3, budgets{flips: 1, faults: 1, slow: 1}), newLab(t, 3, budgets{flips: 1, drains: 4, slow: 1}),
+		newLab(t, 3, budgets{flips: 2, crashes: 1, slow: 1}), newLab(t, 3, budgets{flips: 1, faults: 1, slow: 1}),
+		newLab(t, 3, budgets{flips: 1, drains: 4, slow: 1}),
 		newTwin(t, budgets{flips: 2, slow: 1}), newTwin(t, budgets{flips: 1, crashes: 1}), newTwin(t, budgets{flips: 1, faults: 1}),
 	} {
 		x := &explorer{}

@@ -115,8 +115,11 @@ func labOf(t *testing.T, nodes []plan.Node, limit budgets) *lab {
 		settings: engine.Settings{Estate: estate, Mode: "simulate", Policy: power.Policy{
 			Protect:  power.Condition{Kind: power.OnBattery},
 			Shutdown: power.Condition{Kind: power.OnBattery, For: 2 * moment},
-			Restore:  power.Condition{Kind: power.All, Of: []power.Condition{{Kind: power.Online, For: 2 * moment}, {Kind: power.RechargedFor}}},
-			Reserve:  time.Minute,
+			Restore: power.Condition{Kind: power.All, Of: []power.Condition{
+				{Kind: power.Online, For: 2 * moment},
+				{Kind: power.RechargedFor},
+			}},
+			Reserve: time.Minute,
 		}},
 	}
 	for i := range estate.Len() {
@@ -137,7 +140,10 @@ const asUsual = "write-back"
 
 func (l *lab) world() *world {
 	w := &world{lab: l, now: start, left: l.limit, engine: l.blank.Clone(), journal: l.blank}
-	w.referee = referee.New(referee.Options{Estate: l.estate, Policy: l.settings.Policy, Sight: referee.Records | referee.Moves | referee.Batteries, Began: start})
+	w.referee = referee.New(referee.Options{
+		Estate: l.estate, Policy: l.settings.Policy,
+		Sight: referee.Records | referee.Moves | referee.Batteries, Began: start,
+	})
 	for range l.supplies {
 		w.outputs = append(w.outputs, output{mains: true, on: true, online: 3})
 	}

@@ -174,18 +174,8 @@ func kind(text string) string {
 // end says how a world stands that changes no more. Where it is not as rules 8 and 20 have it, it begins with their number.
 func (w *world) end() string {
 	v := w.engine.View()
-	lit := !slices.ContainsFunc(w.outputs, func(o output) bool { return !o.mains || !o.on })
-	switch back := w.notBack(); {
-	case v.Outage == "" && !lit:
-		return "8: nothing is done although there is no power"
-	case v.Outage == "" && back != "" && w.used&(w.used-1) != 0: // each of the tries of a start, it may be
-		return "all restored, but for what went wrong twice, and is reported"
-	case v.Outage == "" && back != "" && w.excused:
-		return "all restored, but for what was refused, or is no VM and hangs, and is reported"
-	case v.Outage == "" && back != "":
-		return fmt.Sprintf("20: not restored without exceptions, %s: %s", w.wentWrong(), back)
-	case v.Outage == "":
-		return "all restored"
+	if v.Outage == "" {
+		return w.over()
 	}
 	judge := copied(w.referee)
 	judge.Violations = nil
@@ -195,6 +185,28 @@ func (w *world) end() string {
 	if back := w.couldBeOn(); back != "" {
 		return fmt.Sprintf("8: stuck: %s could be on: %s", back, v.Waiting)
 	}
+	return w.down(v.Waiting)
+}
+
+// over says how a world stands in which no outage is open.
+func (w *world) over() string {
+	lit := !slices.ContainsFunc(w.outputs, func(o output) bool { return !o.mains || !o.on })
+	switch back := w.notBack(); {
+	case !lit:
+		return "8: nothing is done although there is no power"
+	case back != "" && w.used&(w.used-1) != 0: // each of the tries of a start, it may be
+		return "all restored, but for what went wrong twice, and is reported"
+	case back != "" && w.excused:
+		return "all restored, but for what was refused, or is no VM and hangs, and is reported"
+	case back != "":
+		return fmt.Sprintf("20: not restored without exceptions, %s: %s", w.wentWrong(), back)
+	default:
+		return "all restored"
+	}
+}
+
+// down says how a world stands in which all that could be on is.
+func (w *world) down(waiting string) string {
 	ends := "all down and cut"
 	for k, o := range w.outputs {
 		switch {
@@ -210,7 +222,7 @@ func (w *world) end() string {
 		case w.engine.Blocked():
 			return "waits for a person: a step before was not proven"
 		default:
-			return "8: stuck: " + v.Waiting
+			return "8: stuck: " + waiting
 		}
 	}
 	return ends
@@ -432,7 +444,11 @@ func TestExplore(t *testing.T) {
 		{name: "systems that fail twice", made: one, limit: [3]budgets{{}, {flips: 1, faults: 2}, {flips: 2, faults: 2}}},
 		{
 			name: "a VM that hangs, and a crash", made: one, only: []faultKind{hangs},
-			limit: [3]budgets{{flips: 2, crashes: 1, faults: 1}, {flips: 2, crashes: 1, faults: 1}, {flips: 2, crashes: 2, faults: 1, slow: 1}},
+			limit: [3]budgets{
+				{flips: 2, crashes: 1, faults: 1},
+				{flips: 2, crashes: 1, faults: 1},
+				{flips: 2, crashes: 2, faults: 1, slow: 1},
+			},
 		},
 		{name: "a battery that fails", made: one, limit: [3]budgets{{flips: 1, crashes: 1, drains: 4}, {flips: 1, crashes: 1, drains: 4}, {flips: 1, crashes: 1, drains: 4, slow: atWill}}},
 		{name: "two supplies, and a crash", made: newTwin, limit: [3]budgets{{flips: 2, crashes: 1}, {flips: 2, crashes: 1}, {flips: 3, crashes: 1, slow: 1}}},

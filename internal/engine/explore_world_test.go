@@ -210,7 +210,10 @@ func (w *world) look(a answer) (seen plan.Observation) {
 		return seen
 	}
 	if a.lies {
-		seen.State = map[plan.State]plan.State{plan.On: plan.Off, plan.Stopping: plan.Off, plan.Off: plan.On, plan.Starting: plan.Starting}[seen.State]
+		seen.State = map[plan.State]plan.State{
+			plan.On: plan.Off, plan.Stopping: plan.Off, plan.Off: plan.On,
+			plan.Starting: plan.Starting,
+		}[seen.State]
 	}
 	w.referee.Answered(w.now, a.node)
 	w.referee.Told(w.now, a.node, a.lies)

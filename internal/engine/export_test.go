@@ -274,7 +274,10 @@ func (e *Engine) Clone() *Engine {
 // Fingerprint appends what decides what the engine will do from now on: two engines that write the same do the same,
 // but for the times, the numbers and the words that they use. Place tells operations of it apart.
 func (e *Engine) Fingerprint(b []byte, now time.Time) (out []byte, place func(ledger.Op) int) {
-	w := print{now: now, bytes: b, ops: slices.Sorted(maps.Keys(*hidden[map[ledger.Op]int](&e.Works, opsAt))), timers: func(i int) int { return *hidden[int](e.node(i), timerAt) }, idle: e.Ledger.Outage == nil}
+	w := print{
+		now: now, bytes: b, ops: slices.Sorted(maps.Keys(*hidden[map[ledger.Op]int](&e.Works, opsAt))),
+		timers: func(i int) int { return *hidden[int](e.node(i), timerAt) }, idle: e.Ledger.Outage == nil,
+	}
 	_, write := walks()
 	write(&w, unsafe.Pointer(e))
 	for i := range e.Beliefs {
@@ -359,7 +362,8 @@ func (e *Engine) ranks(i int, w *print) {
 // Unmet lists what the tables above speak of and no engine has.
 func Unmet() []string {
 	walks()
-	named := slices.Concat(slices.Collect(maps.Keys(leftOut)), slices.Collect(maps.Keys(ages)), slices.Collect(maps.Keys(caps)), slices.Collect(maps.Keys(words)), slices.Collect(maps.Keys(inCommon)))
+	named := slices.Concat(slices.Collect(maps.Keys(leftOut)), slices.Collect(maps.Keys(ages)), slices.Collect(maps.Keys(caps)),
+		slices.Collect(maps.Keys(words)), slices.Collect(maps.Keys(inCommon)))
 	return slices.DeleteFunc(slices.Sorted(slices.Values(named)), func(name string) bool { return met[name] })
 }
 

@@ -96,11 +96,12 @@ func (e *Engine) partOf(i int) part {
 // WeighsSlack reports whether slack may decide anything by the newest estimate that was asked for.
 func (e *Engine) WeighsSlack() bool { return e.weighs }
 
-// weighsSlack reports whether a supply is on battery, or fails on record from before a restart, for which the shutdown was not triggered. That
-// of one that fails from now on is weighed after ten seconds of it (power.SlackBelow), and by then a newer estimate is there.
+// weighsSlack reports whether a supply is on battery, or fails on record from before a restart, for which the shutdown was not triggered.
+// That of one that fails from now on is weighed after ten seconds of it (power.SlackBelow), and by then a newer estimate is there.
 func (e *Engine) weighsSlack() bool {
 	for k := range e.Supplies {
-		if (e.Supplies[k].State.Mains == power.MainsOnBattery || e.Standing(k).IsOut()) && !e.HasBegun(power.ShutdownStage, &e.Supplies[k]) {
+		if (e.Supplies[k].State.Mains == power.MainsOnBattery || e.Standing(k).IsOut()) &&
+			!e.HasBegun(power.ShutdownStage, &e.Supplies[k]) {
 			return true
 		}
 	}

@@ -55,7 +55,10 @@ func (d *driver) apply(ev engine.Event) (recorded []ledger.Record) {
 }
 
 func (d *driver) poll(supply string, runtime float64) []ledger.Record {
-	return d.apply(engine.Read{Reading: power.Reading{Supply: supply, Status: power.OB, Runtime: power.Known(runtime), Load: power.Known(40)}})
+	return d.apply(engine.Read{Reading: power.Reading{
+		Supply: supply, Status: power.OB, Runtime: power.Known(runtime),
+		Load: power.Known(40),
+	}})
 }
 
 func (d *driver) supply(id string) engine.SupplyView {

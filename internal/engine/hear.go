@@ -111,7 +111,8 @@ func isDeaf(e *Engine, k int) bool {
 
 func mayGiveOut(e *Engine, k int) bool {
 	s, st := &e.Supplies[k], e.Standing(k)
-	return s.State.SilentFor > belief.DeafAfter && s.MayBeEmpty() && st.IsOut() && (s.Lapse == belief.NoLapse || s.Lapse == belief.JustBack || s.Lapse == belief.WasDeaf)
+	return s.State.SilentFor > belief.DeafAfter && s.MayBeEmpty() && st.IsOut() &&
+		(s.Lapse == belief.NoLapse || s.Lapse == belief.JustBack || s.Lapse == belief.WasDeaf)
 }
 
 func isLitInDoubt(e *Engine, k int) bool {
@@ -207,7 +208,13 @@ func (e *Engine) heardAgain(k int) {
 func (e *Engine) litInDoubt(k int) {
 	e.Supplies[k].Lapse = belief.NoLapse
 	if e.Ledger.Outage != nil && !e.Ledger.Outage.Drill.On() {
-		e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Unseen, Power: ledger.Power{Supplies: []string{e.ID(e.Supplies[k].Node)}, Carriers: e.Carriers(k), Charge: e.Supplies[k].Tracker.Holds()}, Reason: "it was not heard for a while, and its output may have been off"})
+		e.Record(ledger.Record{
+			Kind: ledger.Mains, Cause: ledger.Unseen,
+			Power: ledger.Power{
+				Supplies: []string{e.ID(e.Supplies[k].Node)}, Carriers: e.Carriers(k),
+				Charge: e.Supplies[k].Tracker.Holds(),
+			}, Reason: "it was not heard for a while, and its output may have been off",
+		})
 	}
 	e.RenewLoad(k)
 }

@@ -15,8 +15,8 @@ const (
 	stillFirst = 10 * time.Second
 )
 
-// keepStill puts on record what has become of a supply that is on battery, for a restart: from time to time, and at once where it failed for
-// another reason before, or a stage begins.
+// keepStill puts on record what has become of a supply that is on battery, for a restart: from time to time, and at once where it failed
+// for another reason before, or a stage begins.
 func (e *Engine) keepStill(k int) {
 	s, w, st := &e.Supplies[k], &e.watch[k], e.Standing(k)
 	onLine := s.State.Mains == power.MainsOnline && s.State.SilentFor == 0
@@ -45,7 +45,8 @@ func (e *Engine) keepStill(k int) {
 // heardAfter is for how long a supply that was not heard must be again until that goes on record: some fall silent every minute.
 const heardAfter = 5 * time.Minute
 
-// keepUnheard puts on record, for a restart, that a supply whose recharge gate was passed is not heard, and that it is again and its gate is open.
+// keepUnheard puts on record, for a restart, that a supply whose recharge gate was passed is not heard, and that it is again and its gate
+// is open.
 func (e *Engine) keepUnheard(k int) {
 	s, st := &e.Supplies[k], e.Standing(k)
 	cause := ledger.Unheard

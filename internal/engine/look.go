@@ -113,7 +113,9 @@ func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked tim
 // provesNothing reports whether a look is to be confirmed: it is the first to say so, or is from before a command's time was over.
 func (e *Engine) provesNothing(i int) bool {
 	b := &e.Beliefs[i]
-	isFirst := b.Looks == 1 && !b.Wavers && b.Answer == b.Seen.State && (b.Answer == plan.On || belief.IsDown(b.Answer) || b.Answer == plan.Starting && e.AcceptedStop(i)) // which silence would prove off
+	// which silence would prove off
+	isFirst := b.Looks == 1 && !b.Wavers && b.Answer == b.Seen.State &&
+		(b.Answer == plan.On || belief.IsDown(b.Answer) || b.Answer == plan.Starting && e.AcceptedStop(i))
 	return isFirst || b.IsOutlived(e.Now)
 }
 
@@ -185,7 +187,8 @@ func (e *Engine) cutNotMade(k int) {
 	const why = "accepted its cut but did not make it"
 	s.CutDue = time.Time{}
 	if s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 && !e.NeedsCycle(k) {
-		e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: "it " + why + ", and its mains are back"})
+		e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: "it " +
+			why + ", and its mains are back"})
 		e.Notify(true, id+" is not cut: it "+why+", its mains are back, and nothing is waiting for the cut")
 		return
 	}

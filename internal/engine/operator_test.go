@@ -180,8 +180,8 @@ func TestNobodyIsWaitedForInTheReserve(t *testing.T) {
 	require.True(t, p.saidOf("only the reserve is left: skipped"), p.told)
 }
 
-// TestWhatIsGoneForAMomentIsNotGone: several systems say so of what whoever asks can't see. One such look is neither a snapshot nor a proof,
-// nor the end of a start.
+// TestWhatIsGoneForAMomentIsNotGone: several systems say so of what whoever asks can't see. One such look is neither a snapshot nor a
+// proof, nor the end of a start.
 func TestWhatIsGoneForAMomentIsNotGone(t *testing.T) {
 	estate := func(t *testing.T) (*played, map[string]plan.State, supplies) {
 		t.Helper()

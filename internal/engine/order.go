@@ -21,7 +21,10 @@ func (e *Engine) order(o Order) {
 		}
 		return
 	}
-	e.Record(ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: o.Verb, By: o.By}, Step: ledger.Step{Node: o.Node}, Reason: refusal})
+	e.Record(ledger.Record{
+		Kind: ledger.Ordered, Word: ledger.Word{Order: o.Verb, By: o.By}, Step: ledger.Step{Node: o.Node},
+		Reason: refusal,
+	})
 	if refusal != "" {
 		e.Notify(false, string(o.Verb)+" by "+o.By+" refused: "+refusal)
 		return
@@ -110,7 +113,8 @@ func refusesHold(o *ledger.Outage, hold bool) string {
 
 // isAborted reports whether an operator has called off a drill, or what the failure of a supply takes down.
 func (e *Engine) isAborted() bool {
-	return e.Ledger.Outage.Orders.Abort || slices.ContainsFunc(e.Ledger.Outage.Supplies, func(s ledger.Standing) bool { return s.Fails == ledger.CalledOff })
+	return e.Ledger.Outage.Orders.Abort || slices.ContainsFunc(e.Ledger.Outage.Supplies,
+		func(s ledger.Standing) bool { return s.Fails == ledger.CalledOff })
 }
 
 func (e *Engine) refusesAbort() string {

@@ -35,7 +35,10 @@ func (e *Engine) openOutage(k int) {
 	scope := e.Graph.Scope(func(i int) bool { return i == s.Node })
 	if !e.open(ledger.Record{
 		Opening: ledger.Opening{Mode: e.settings.Mode, Digest: e.Graph.Plan(plan.Down, func(i int) bool { return scope[i] }).Digest()},
-		Power:   ledger.Power{Supplies: []string{e.ID(s.Node)}, Off: s.SaysOff(), Unfit: !s.State.Failing(), Replace: s.State.ReplaceBattery}, Reason: e.Tells(s),
+		Power: ledger.Power{
+			Supplies: []string{e.ID(s.Node)}, Off: s.SaysOff(), Unfit: !s.State.Failing(),
+			Replace: s.State.ReplaceBattery,
+		}, Reason: e.Tells(s),
 	}) {
 		return
 	}
@@ -63,7 +66,8 @@ func (e *Engine) noteSeen(i int) {
 		return
 	}
 	seenOn := o.Nodes[i].Snap.SeenOn
-	silent := b.Answer != b.Seen.State && min(e.Now.Sub(b.OnAt), e.Now.Sub(e.ResumedAt)) >= belief.TrustLast && !e.FeedIsUnheard(i) // which may have failed too
+	// which may have failed too
+	silent := b.Answer != b.Seen.State && min(e.Now.Sub(b.OnAt), e.Now.Sub(e.ResumedAt)) >= belief.TrustLast && !e.FeedIsUnheard(i)
 	switch {
 	case !seenOn && e.IsUp(i):
 		e.saw(i, plan.On, "")
@@ -72,8 +76,8 @@ func (e *Engine) noteSeen(i int) {
 	}
 }
 
-// stopIsVoid reports whether what took a stop was seen to come up since, or is on once the time of that is over, and nobody saw what became of it, or
-// it was given up. A crash must not forget that: the node's silence would prove it off.
+// stopIsVoid reports whether what took a stop was seen to come up since, or is on once the time of that is over, and nobody saw what became
+// of it, or it was given up. A crash must not forget that: the node's silence would prove it off.
 func (e *Engine) stopIsVoid(i int) bool {
 	n, b := e.Entry(i), &e.Beliefs[i]
 	unwatched := n.Lit != ledger.Unlit || !e.ResumedAt.IsZero() && n.Last.Op <= e.Life || n.GivenUp.Has(plan.Stop)
@@ -82,8 +86,8 @@ func (e *Engine) stopIsVoid(i int) bool {
 	return e.AcceptedStop(i) && (unwatched && isOn || isUp && e.HasReturned(i))
 }
 
-// voidStop puts that on record. Where the node was gone in between, or may have been, what runs on it may have come up with it, whatever was known of
-// that; what has stayed on brings nothing up.
+// voidStop puts that on record. Where the node was gone in between, or may have been, what runs on it may have come up with it, whatever
+// was known of that; what has stayed on brings nothing up.
 func (e *Engine) voidStop(i int) {
 	if !e.HasReturned(i) && e.Entry(i).Lit == ledger.Unlit {
 		e.saw(i, e.Beliefs[i].Seen.State, "")
@@ -107,7 +111,8 @@ func (e *Engine) followOutage() {
 		e.closing = time.Time{}
 		return
 	}
-	if e.closing.IsZero() || e.Now.Sub(e.closing) >= belief.FirstRetry && e.AnyBlank() { // once more: something may have lost its power meanwhile
+	// once more: something may have lost its power meanwhile
+	if e.closing.IsZero() || e.Now.Sub(e.closing) >= belief.FirstRetry && e.AnyBlank() {
 		e.closing = e.Now
 		for i := range e.Beliefs {
 			if o.Scope[i] {
@@ -142,7 +147,8 @@ func (e *Engine) looksOver() bool {
 // isBusy reports whether anything is still to be done in the open outage, or a supply is not back.
 func (e *Engine) isBusy() bool {
 	o := e.Ledger.Outage
-	if !o.Snapped || e.closing.IsZero() && e.surveying > 0 || e.Course.Open > 0 || e.Working > 0 || o.Orders.Hold || o.Drill.Phase == ledger.DrillDown || o.Drill.Phase == ledger.DrillBattery {
+	if !o.Snapped || e.closing.IsZero() && e.surveying > 0 || e.Course.Open > 0 || e.Working > 0 || o.Orders.Hold ||
+		o.Drill.Phase == ledger.DrillDown || o.Drill.Phase == ledger.DrillBattery {
 		return true
 	}
 	return slices.ContainsFunc(o.Supplies, func(s ledger.Standing) bool { return s.IsDark() })
@@ -333,8 +339,8 @@ func (e *Engine) lookAgain(i int, toGo []int) {
 	e.Probe(i)
 }
 
-// lookRest is the time between two looks at a node that was given up, or does not answer. Where there is no hurry, and nothing has moved for a
-// while, it is longer: whose power comes back is asked at once.
+// lookRest is the time between two looks at a node that was given up, or does not answer. Where there is no hurry, and nothing has moved
+// for a while, it is longer: whose power comes back is asked at once.
 func (e *Engine) lookRest(i int, toGo []int) time.Duration {
 	matters := e.GoesDown(i) && !e.IsCutOff(i) || e.Rises(i) || e.MayRunElsewhere(i, toGo)
 	switch still := e.Now.Sub(e.MovedAt); {

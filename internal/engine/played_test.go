@@ -91,7 +91,10 @@ func (p *played) apply(first engine.Event) {
 				}
 				queue = append(queue, engine.Finished{Op: f.Op, Outcome: ledger.Done, Seen: seen})
 			case effect.Estimate:
-				queue = append(queue, engine.Estimated{Serial: f.Serial, Need: []time.Duration{10 * time.Second}, Hosts: 5 * time.Second, Tail: 5 * time.Second, Whole: 20 * time.Second})
+				queue = append(queue, engine.Estimated{
+					Serial: f.Serial, Need: []time.Duration{10 * time.Second}, Hosts: 5 * time.Second,
+					Tail: 5 * time.Second, Whole: 20 * time.Second,
+				})
 			default:
 			}
 		}
@@ -145,7 +148,10 @@ func (p *played) hear(say supplies) {
 		}
 		reading := power.Reading{Supply: s.ID, Link: power.Stale}
 		if !says.deaf {
-			reading = power.Reading{Supply: s.ID, Status: says.status, Charge: power.Known(90), Runtime: power.Known(says.left), Load: power.Known(50), Voltage: power.Known(230)}
+			reading = power.Reading{
+				Supply: s.ID, Status: says.status, Charge: power.Known(90), Runtime: power.Known(says.left),
+				Load: power.Known(50), Voltage: power.Known(230),
+			}
 		}
 		p.apply(engine.Read{Reading: reading})
 	}
@@ -288,8 +294,8 @@ func TestAVMOnAnotherHostGoesBeforeItsStorage(t *testing.T) {
 	}
 }
 
-// playACache plays two hosts on an output each, storage under both, and a cache of it that is written through the first. What is in shows shows
-// so, and everything else as it was last told.
+// playACache plays two hosts on an output each, storage under both, and a cache of it that is written through the first. What is in shows
+// shows so, and everything else as it was last told.
 func playACache(t *testing.T) (p *played, shows map[string]plan.State, say supplies) {
 	t.Helper()
 	p = play(t, aSupply("a"), aSupply("b"), aNAS("a", "b"), aHost("host-a", "nas", "a"), aHost("host-b", "nas", "b"), aVM("vm", "host-b"), aCache("cache", "host-a", "nas"))
@@ -566,8 +572,8 @@ func TestWhatIsToBePutBackIsLookedAt(t *testing.T) {
 	}
 }
 
-// TestWhatRanOnAHostThatIsOffIsOff: all of it was proven off, one after the other, and then Ebbtide was not running for a moment. What was asked
-// through the host does not answer any more, and is in nobody's way.
+// TestWhatRanOnAHostThatIsOffIsOff: all of it was proven off, one after the other, and then Ebbtide was not running for a moment. What was
+// asked through the host does not answer any more, and is in nobody's way.
 func TestWhatRanOnAHostThatIsOffIsOff(t *testing.T) {
 	service := aNode("guest", plan.Other, plan.VerbSet(plan.Stop, plan.Start), nil, []string{"host", "nas"})
 	for kind, guest := range map[string]plan.Node{"a VM": aVM("guest", "host", "nas"), "a service": service} {
@@ -616,8 +622,8 @@ func TestAnOutputThatIsSaidToBeOffOnLineIsToldOf(t *testing.T) {
 	require.False(t, p.e.Open())
 }
 
-// TestWhatCameBackDoesNotHang: a VM hung on its way down while its power came back, Ebbtide was not running right after it had it powered off,
-// and the VM is on again. It is left alone.
+// TestWhatCameBackDoesNotHang: a VM hung on its way down while its power came back, Ebbtide was not running right after it had it powered
+// off, and the VM is on again. It is left alone.
 func TestWhatCameBackDoesNotHang(t *testing.T) {
 	p := play(t, aSupply("a"), aHost("host", "", "a"), aVM("guest", "host"))
 	guest := plan.On
@@ -689,7 +695,8 @@ func TestABMCThatHasPowerAgainProvesNothing(t *testing.T) {
 		require.NotEqual(t, ledger.Proven, p.records[i].Kind)
 	}
 	p.goOn(5*time.Minute, say)
-	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Proven && r.Node == "host" }), "it does not start")
+	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Proven && r.Node == "host" }),
+		"it does not start")
 }
 
 // TestAStopThatNobodyAnsweredMayArriveStill: a VM shows as on for a while after its stop was given up, and goes then.
@@ -888,8 +895,8 @@ func TestACacheBehindASilentOutputIsGivenUp(t *testing.T) {
 	require.NotContains(t, p.commands, "stop nas", "who writes to it through the cache may be on")
 }
 
-// TestWhatWasOnBeforeASilenceWasOn: a UPS is silent for a while before it says that it is on battery, and what hangs on it does not answer the
-// survey. It was on when it was last seen, and is brought back.
+// TestWhatWasOnBeforeASilenceWasOn: a UPS is silent for a while before it says that it is on battery, and what hangs on it does not answer
+// the survey. It was on when it was last seen, and is brought back.
 func TestWhatWasOnBeforeASilenceWasOn(t *testing.T) {
 	p := play(t, aSupply("a"), aNAS("a"))
 	dark := false
@@ -935,13 +942,16 @@ func TestACutOfBeforeACrashIsJudgedFirst(t *testing.T) {
 	p.crash()
 	p.goOn(3*time.Minute, say)
 	require.Empty(t, p.commands)
-	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Mains && r.Cause == ledger.Cycled }))
+	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool {
+		return r.Kind == ledger.Mains &&
+			r.Cause == ledger.Cycled
+	}))
 	require.Equal(t, ledger.Closed, p.records[len(p.records)-1].Kind)
 	require.Empty(t, p.records[len(p.records)-1].Nodes)
 }
 
-// TestWhatAnswersOnItsOtherFeedIsStopped: the output of one UPS gives out, and a switch on it; the machines go on with the other one, and are
-// stopped as that demands it.
+// TestWhatAnswersOnItsOtherFeedIsStopped: the output of one UPS gives out, and a switch on it; the machines go on with the other one, and
+// are stopped as that demands it.
 func TestWhatAnswersOnItsOtherFeedIsStopped(t *testing.T) {
 	sw := aNode("sw", plan.Passive, 0, []string{"a"}, nil)
 	nas := aNode("nas", plan.Other, plan.VerbSet(plan.Stop, plan.Start), []string{"a", "b"}, []string{"sw"})
@@ -965,8 +975,8 @@ func TestWhatAnswersOnItsOtherFeedIsStopped(t *testing.T) {
 	require.Equal(t, []string{"stop host", "stop nas", "cut b"}, p.commands[:3])
 }
 
-// TestAUPSThatFailsWhileEbbtideIsAwayWasOnLine: it was on line when Ebbtide was last there, and is on battery when it is back. What it feeds
-// may have lost its power meanwhile, and have it again.
+// TestAUPSThatFailsWhileEbbtideIsAwayWasOnLine: it was on line when Ebbtide was last there, and is on battery when it is back. What it
+// feeds may have lost its power meanwhile, and have it again.
 func TestAUPSThatFailsWhileEbbtideIsAwayWasOnLine(t *testing.T) {
 	for _, wasBack := range []bool{true, false} {
 		p := play(t, aSupply("a"), aHost("host", "", "a"))
@@ -996,8 +1006,8 @@ func TestAUPSThatFailsWhileEbbtideIsAwayWasOnLine(t *testing.T) {
 	}
 }
 
-// TestWhatIsPutBackAfterACrashHasItsTime: Ebbtide was killed right after it had announced an Unprotect. The cache shows as put back, which it
-// may have done before it was told, and may be told by half yet: it has its time, and is not told again.
+// TestWhatIsPutBackAfterACrashHasItsTime: Ebbtide was killed right after it had announced an Unprotect. The cache shows as put back, which
+// it may have done before it was told, and may be told by half yet: it has its time, and is not told again.
 func TestWhatIsPutBackAfterACrashHasItsTime(t *testing.T) {
 	p := play(t, aSupply("a"), aNAS("a"), aCache("cache", "nas"))
 	protected := plan.No

@@ -39,8 +39,8 @@ func TestAUPSThatFailedBeforeARestartIsSilentOnBattery(t *testing.T) {
 	require.Equal(t, []string{"stop vm", "stop host", "stop nas"}, p.commands)
 }
 
-// TestAVMThatWentWithEveryHostIsOff: it hangs, its host takes it along, and nobody is left to ask after it. Its storage goes down all the same,
-// and not before no host is left that could run it.
+// TestAVMThatWentWithEveryHostIsOff: it hangs, its host takes it along, and nobody is left to ask after it. Its storage goes down all the
+// same, and not before no host is left that could run it.
 func TestAVMThatWentWithEveryHostIsOff(t *testing.T) {
 	p := play(t, uncuttable("a"), uncuttable("b"), aNAS("a", "b"), aHost("host", "nas", "a", "b"), aHost("other", "nas", "a", "b"), aVM("vm", "host", "nas"))
 	states := obeys(p)
@@ -64,8 +64,8 @@ func TestAVMThatWentWithEveryHostIsOff(t *testing.T) {
 	require.Contains(t, p.commands, "stop other")
 }
 
-// TestAForcedShutdownIsNoWordOfTheBattery: NUT's secondaries are told to go by FSD, which upsd then shows to all. There is as much battery as
-// before.
+// TestAForcedShutdownIsNoWordOfTheBattery: NUT's secondaries are told to go by FSD, which upsd then shows to all. There is as much battery
+// as before.
 func TestAForcedShutdownIsNoWordOfTheBattery(t *testing.T) {
 	secondary := aNode("desktops", plan.Other, plan.VerbSet(plan.Stop), []string{"a"}, nil)
 	p := play(t, uncuttable("a"), secondary, aNAS("a"), aHost("host", "nas", "a"))
@@ -149,8 +149,8 @@ func TestLowMainsKeepNothingOffWhereNobodyWatchesThem(t *testing.T) {
 	require.Equal(t, []string{"stop host", "stop nas", "start nas", "start host"}, p.commands)
 }
 
-// TestStorageThatComesLateBringsItsHostsWithIt: its start is given up while it imports its pool. The outage is not over before it had half an
-// hour for that, and what stands on it is started when it comes.
+// TestStorageThatComesLateBringsItsHostsWithIt: its start is given up while it imports its pool. The outage is not over before it had half
+// an hour for that, and what stands on it is started when it comes.
 func TestStorageThatComesLateBringsItsHostsWithIt(t *testing.T) {
 	for _, late := range []time.Duration{5 * time.Minute, 2 * time.Hour} {
 		p := play(t, uncuttable("a"), aNAS("a"), aHost("host", "nas", "a"), aVM("vm", "host", "nas"))
@@ -183,11 +183,14 @@ func TestStorageThatComesLateBringsItsHostsWithIt(t *testing.T) {
 	}
 }
 
-// TestMainsThatHuntFillNoBattery: four seconds away, two there, for as long as the battery lasts. Flaps begin no stage; that the battery has
-// run down does.
+// TestMainsThatHuntFillNoBattery: four seconds away, two there, for as long as the battery lasts. Flaps begin no stage; that the battery
+// has run down does.
 func TestMainsThatHuntFillNoBattery(t *testing.T) {
 	p := play(t, uncuttable("a"), aNAS("a"), aHost("host", "nas", "a"))
-	p.settings.Policy.Shutdown = power.Condition{Kind: power.Any, Of: []power.Condition{{Kind: power.OnBattery, For: 30 * time.Second}, {Kind: power.SlackBelow, For: 2 * time.Minute}}}
+	p.settings.Policy.Shutdown = power.Condition{
+		Kind: power.Any,
+		Of:   []power.Condition{{Kind: power.OnBattery, For: 30 * time.Second}, {Kind: power.SlackBelow, For: 2 * time.Minute}},
+	}
 	p.e = engine.New(p.settings)
 	obeys(p)
 	say := supplies{"a": {onLine, 7200, false}}
@@ -241,7 +244,8 @@ func TestAnAbortIsForWhatMayStillTurn(t *testing.T) {
 	require.NotContains(t, p.commands, "stop host-b")
 }
 
-// TestAnOutputThatStaysOffIsToldOf: after its cut the mains are back, and the UPS waits for a button. Whoever is to press it hears of it, once.
+// TestAnOutputThatStaysOffIsToldOf: after its cut the mains are back, and the UPS waits for a button. Whoever is to press it hears of it,
+// once.
 func TestAnOutputThatStaysOffIsToldOf(t *testing.T) {
 	p := play(t, aSupply("a"), aNAS("a"), aHost("host", "nas", "a"))
 	states := obeys(p)
@@ -298,8 +302,8 @@ func TestASwitchThatSomethingAnswersBehindIsThere(t *testing.T) {
 	}
 }
 
-// TestAListThatIsReadAnewIsNoEnd: a hypervisor that starts its management anew does not know a VM for some seconds. That VM runs, and what it
-// runs on is not stopped under it. One that is gone for good is in nobody's way for long.
+// TestAListThatIsReadAnewIsNoEnd: a hypervisor that starts its management anew does not know a VM for some seconds. That VM runs, and what
+// it runs on is not stopped under it. One that is gone for good is in nobody's way for long.
 func TestAListThatIsReadAnewIsNoEnd(t *testing.T) {
 	for _, forGood := range []bool{false, true} {
 		p := play(t, aSupply("a"), aHost("host", "", "a"), aVM("vm", "host"))
@@ -394,7 +398,8 @@ func TestAHoldFromBeforeIsSaidAgain(t *testing.T) {
 	require.Empty(t, p.commands)
 }
 
-// TestAHostInItsSelfTestIsPoweredOffInTheReserve: the mains fail again while it comes up, and its storage can't be stopped before it is off.
+// TestAHostInItsSelfTestIsPoweredOffInTheReserve: the mains fail again while it comes up, and its storage can't be stopped before it is
+// off.
 func TestAHostInItsSelfTestIsPoweredOffInTheReserve(t *testing.T) {
 	guest := aVM("guest", "host")
 	guest.Bound = true
@@ -467,8 +472,8 @@ func TestAGuestOfAHostThatIsOffAfterARestart(t *testing.T) {
 	require.Equal(t, []string{"stop nas", "cut a"}, p.commands[:2])
 }
 
-// TestAVMThatIsStartedOnAnotherHost: it was proven off, and whoever manages the hosts has started it on the one whose mains are there. When those
-// fail too, it goes before that host.
+// TestAVMThatIsStartedOnAnotherHost: it was proven off, and whoever manages the hosts has started it on the one whose mains are there. When
+// those fail too, it goes before that host.
 func TestAVMThatIsStartedOnAnotherHost(t *testing.T) {
 	p := play(t, aSupply("a"), aSupply("b"), aNAS("a", "b"), aHost("host-a", "nas", "a"), aHost("host-b", "nas", "b"), aVM("vm", "host-a", "nas"))
 	obeys(p)
@@ -497,8 +502,8 @@ func TestAVMThatIsStartedOnAnotherHost(t *testing.T) {
 	require.Equal(t, []string{"stop vm", "stop host-b", "stop nas"}, p.commands[:3])
 }
 
-// TestACutThatIsNotMadeAndNotNeeded: the mains are back before it is seen that the UPS does not make it, and something else starts all that is
-// off: it is not cut once more, and nothing waits for that.
+// TestACutThatIsNotMadeAndNotNeeded: the mains are back before it is seen that the UPS does not make it, and something else starts all that
+// is off: it is not cut once more, and nothing waits for that.
 func TestACutThatIsNotMadeAndNotNeeded(t *testing.T) {
 	p := play(t, aSupply("a"), aNAS("a"), aHost("host", "nas", "a"))
 	obeys(p)
@@ -526,8 +531,8 @@ func TestACutThatIsNotMadeAndNotNeeded(t *testing.T) {
 	require.Equal(t, 1, strings.Count(strings.Join(p.commands, " "), "cut a"))
 }
 
-// TestWhatRefusesIsAskedOnceMore: a UPS or a machine that is at something else for a moment. Before anything worse is done, or nothing at all,
-// it is told again.
+// TestWhatRefusesIsAskedOnceMore: a UPS or a machine that is at something else for a moment. Before anything worse is done, or nothing at
+// all, it is told again.
 func TestWhatRefusesIsAskedOnceMore(t *testing.T) {
 	nas := aNAS("a")
 	p := play(t, aSupply("a"), nas, aHost("host", "nas", "a"))
@@ -608,7 +613,10 @@ func TestASlowEstimateIsTaken(t *testing.T) {
 				case effect.Probe:
 					p.e.Apply(p.now, engine.Finished{Op: f.Op, Seen: plan.Observation{State: plan.On}})
 				case effect.Estimate:
-					late = append(late, foresight.Estimate{Serial: f.Serial, Need: []time.Duration{10 * time.Minute}, Hosts: time.Second, Tail: time.Second, Whole: time.Minute})
+					late = append(late, foresight.Estimate{
+						Serial: f.Serial, Need: []time.Duration{10 * time.Minute}, Hosts: time.Second,
+						Tail: time.Second, Whole: time.Minute,
+					})
 				default:
 				}
 			}
@@ -617,11 +625,14 @@ func TestASlowEstimateIsTaken(t *testing.T) {
 			p.e.Apply(p.now, engine.Estimated(late[n-2]))
 		}
 	}
-	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Triggered && r.Stage == power.ShutdownStage }))
+	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool {
+		return r.Kind == ledger.Triggered &&
+			r.Stage == power.ShutdownStage
+	}))
 }
 
-// TestKilledAsAHostIsToldToGo: the answer to its stop is lost, and it goes. It answered right before, so that its silence counts as after a stop
-// that it took. One that did not answer then may be silent for anything.
+// TestKilledAsAHostIsToldToGo: the answer to its stop is lost, and it goes. It answered right before, so that its silence counts as after a
+// stop that it took. One that did not answer then may be silent for anything.
 func TestKilledAsAHostIsToldToGo(t *testing.T) {
 	host := aHost("host", "nas", "a")
 	host.Can, host.OffAfter = plan.VerbSet(plan.Stop, plan.Start), 10*time.Second
@@ -720,8 +731,8 @@ func TestAnAnswerOfTheEstateBeforeIsOld(t *testing.T) {
 	require.Greater(t, asks(engine.Reload{Estate: p.settings.Estate, Policy: p.settings.Policy, Supplies: p.settings.Supplies}), before)
 }
 
-// TestOFFSinceItsFirstWordWasMeant: some UPSes always say OFF. After a restart one that says it on battery may be one of these, until it speaks
-// without: then its output was off, and what hangs on it lost its power.
+// TestOFFSinceItsFirstWordWasMeant: some UPSes always say OFF. After a restart one that says it on battery may be one of these, until it
+// speaks without: then its output was off, and what hangs on it lost its power.
 func TestOFFSinceItsFirstWordWasMeant(t *testing.T) {
 	p := play(t, aSupply("a"), aHost("host", "", "a"), aVM("vm", "host"))
 	say := supplies{"a": {onLine, 7200, false}}
@@ -738,11 +749,14 @@ func TestOFFSinceItsFirstWordWasMeant(t *testing.T) {
 	say["a"].status = onLine
 	p.goOn(4*time.Second, say)
 	require.True(t, slices.ContainsFunc(p.records, off))
-	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.Mains && r.Reason == "its output is on again" }))
+	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool {
+		return r.Kind == ledger.Mains &&
+			r.Reason == "its output is on again"
+	}))
 }
 
-// TestAShortSilenceIsNoCycle: a driver or a card that starts anew is silent for half a minute. A battery that lasts for long has not given out
-// meanwhile, so that what took its stop and does not answer is off.
+// TestAShortSilenceIsNoCycle: a driver or a card that starts anew is silent for half a minute. A battery that lasts for long has not given
+// out meanwhile, so that what took its stop and does not answer is off.
 func TestAShortSilenceIsNoCycle(t *testing.T) {
 	for left, unseen := range map[float64]bool{7200: false, 130: true} {
 		p := play(t, aSupply("a"), aNAS("a"), aHost("host", "nas", "a"))
@@ -799,8 +813,8 @@ func (p *played) goesDown(off plan.State, until string) (states map[string]plan.
 	return states, say
 }
 
-// TestACutThatNothingNeedsIsGivenUp: Ebbtide is killed as a cut goes on record, and its mains are back before it is. A host can't be proven off any
-// more. Where it starts without a cycle there is nothing to wait for.
+// TestACutThatNothingNeedsIsGivenUp: Ebbtide is killed as a cut goes on record, and its mains are back before it is. A host can't be proven
+// off any more. Where it starts without a cycle there is nothing to wait for.
 func TestACutThatNothingNeedsIsGivenUp(t *testing.T) {
 	for _, byPower := range []bool{false, true} {
 		host := aHost("host", "nas", "a")
@@ -819,8 +833,8 @@ func TestACutThatNothingNeedsIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestAShortAbsenceIsNoCycle: Ebbtide is killed when its hosts are off, their mains return, and it is back ten seconds later. A battery that lasts for
-// long has not given out meanwhile, so that they are off, and what only its cycle starts has it.
+// TestAShortAbsenceIsNoCycle: Ebbtide is killed when its hosts are off, their mains return, and it is back ten seconds later. A battery
+// that lasts for long has not given out meanwhile, so that they are off, and what only its cycle starts has it.
 func TestAShortAbsenceIsNoCycle(t *testing.T) {
 	host := aHost("host", "nas", "a")
 	host.ByPower, host.OffAfter = true, 10*time.Second
@@ -835,8 +849,8 @@ func TestAShortAbsenceIsNoCycle(t *testing.T) {
 	p.until(say, func() bool { return slices.Contains(p.commands, "cut a") })
 }
 
-// TestOnBatteryAsBeforeIsNoCycle: a UPS is silent for longer than any card takes, and is on battery when it is heard again, as before. What is proven
-// off then stays so when the mains return.
+// TestOnBatteryAsBeforeIsNoCycle: a UPS is silent for longer than any card takes, and is on battery when it is heard again, as before. What
+// is proven off then stays so when the mains return.
 func TestOnBatteryAsBeforeIsNoCycle(t *testing.T) {
 	p := play(t, aSupply("a"), aNAS("a"), aHost("host", "nas", "a"))
 	say := supplies{"a": {onLine, 7200, false}}
@@ -854,7 +868,8 @@ func TestOnBatteryAsBeforeIsNoCycle(t *testing.T) {
 	}))
 }
 
-// TestWhoIsAskedIsSaid: what waits for a person says for whom, what is to be done, and until when; under a hold what becomes of the battery.
+// TestWhoIsAskedIsSaid: what waits for a person says for whom, what is to be done, and until when; under a hold what becomes of the
+// battery.
 func TestWhoIsAskedIsSaid(t *testing.T) {
 	p := play(t, aSupply("a"), aNode("doors", plan.Manual, plan.VerbSet(plan.Stop, plan.Start), []string{"a"}, nil))
 	say := supplies{"a": {onLine, 7200, false}}
@@ -870,8 +885,8 @@ func TestWhoIsAskedIsSaid(t *testing.T) {
 	require.Regexp(t, "^not starting: it was aborted by an operator; its battery lasts at least .*, and whatever is on when it gives out loses power; `ebbtide go` starts it anyway$", p.e.View().Supplies[0].Why)
 }
 
-// TestAGuestIsStartedWhoseDatabaseHasMoved: the host of a database does not come back, and whoever manages the VMs has started that on another. What
-// needs the database is started all the same.
+// TestAGuestIsStartedWhoseDatabaseHasMoved: the host of a database does not come back, and whoever manages the VMs has started that on
+// another. What needs the database is started all the same.
 func TestAGuestIsStartedWhoseDatabaseHasMoved(t *testing.T) {
 	p := play(t, aSupply("a"), aNAS("a"), aHost("host-a", "nas", "a"), aHost("host-b", "nas", "a"), aVM("db", "host-b", "nas"), aVM("web", "host-a", "nas", "db"))
 	states := obeys(p)

@@ -123,7 +123,8 @@ func (e *Engine) cannotComeBack(in []bool) string {
 func (e *Engine) notSeen(in []bool) string {
 	unknown := e.ids(func(i int) bool {
 		st := e.Beliefs[i].Answer
-		return in[i] && belief.Probed(e.Graph.Node(i)) && e.Graph.Node(i).Can.Has(plan.Stop) && st != plan.On && st != plan.Off && st != plan.Gone && !e.IsOff(i)
+		return in[i] && belief.Probed(e.Graph.Node(i)) && e.Graph.Node(i).Can.Has(plan.Stop) && st != plan.On && st != plan.Off &&
+			st != plan.Gone && !e.IsOff(i)
 	})
 	switch {
 	case len(unknown) > 0:

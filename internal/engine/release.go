@@ -46,7 +46,8 @@ func (e *Engine) release(k int) {
 // mayRelease reports whether a supply is to be cut although its mains are back, and the cut has not left.
 func (e *Engine) mayRelease(k int) bool {
 	s, st := &e.Supplies[k], e.Standing(k)
-	return st.Cycle == ledger.Committed && !st.IsOut() && s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 && !e.Ledger.Outage.Orders.Hold
+	return st.Cycle == ledger.Committed && !st.IsOut() && s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 &&
+		!e.Ledger.Outage.Orders.Hold
 }
 
 const useless = "its cut would start nothing, since another output that feeds the same nodes is on; "
@@ -61,7 +62,8 @@ func (e *Engine) giveUpCut(supply int, why string, urgent bool) {
 	e.Notify(urgent, id+" is not cut: "+why)
 }
 
-// moves reports whether anything that the cut of a supply waits for may be proven off yet: of its load, or of that of those which it is cut together with.
+// moves reports whether anything that the cut of a supply waits for may be proven off yet: of its load, or of that of those which it is cut
+// together with.
 func (e *Engine) moves(supply int) bool {
 	mayTell := func(f int) bool { return slices.ContainsFunc(e.Graph.Dependents(f), e.SilenceMayTell) }
 	return e.Now.Sub(e.MovedAt) < stalledFor || e.WorksUnder(supply) || slices.ContainsFunc(e.CutAtOnce(supply), mayTell)

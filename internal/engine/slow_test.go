@@ -73,14 +73,21 @@ func (s *slow) take(ev engine.Event) {
 			s.due = append(s.due, slowAnswer{s.now.Add(50 * time.Millisecond), engine.Finished{Op: f.Op, Outcome: outcome}, nil})
 		case effect.Probe:
 			asked, state := s.now, s.answer(f.Node)
-			s.due = append(s.due, slowAnswer{s.now.Add(s.takes(f.Node)), engine.Finished{Op: f.Op, Outcome: ledger.Done, Seen: plan.Observation{State: state}}, func() {
-				s.looked[f.Node] = asked
-				if s.vain[f.Node]++; state != plan.Unreachable {
-					s.vain[f.Node] = 0
-				}
-			}})
+			s.due = append(s.due, slowAnswer{
+				s.now.Add(s.takes(f.Node)),
+				engine.Finished{Op: f.Op, Outcome: ledger.Done, Seen: plan.Observation{State: state}},
+				func() {
+					s.looked[f.Node] = asked
+					if s.vain[f.Node]++; state != plan.Unreachable {
+						s.vain[f.Node] = 0
+					}
+				},
+			})
 		case effect.Estimate:
-			s.due = append(s.due, slowAnswer{s.now, engine.Estimated{Serial: f.Serial, Need: []time.Duration{10 * time.Second}, Hosts: 5 * time.Second, Tail: 5 * time.Second, Whole: 20 * time.Second}, nil})
+			s.due = append(s.due, slowAnswer{s.now, engine.Estimated{
+				Serial: f.Serial, Need: []time.Duration{10 * time.Second},
+				Hosts: 5 * time.Second, Tail: 5 * time.Second, Whole: 20 * time.Second,
+			}, nil})
 		default:
 		}
 	}
@@ -105,14 +112,17 @@ func (s *slow) goOn(d time.Duration, say supplies) {
 		s.take(engine.Woke{})
 		if s.now.UnixMilli()%2000 == 0 {
 			for id, says := range say {
-				s.take(engine.Read{Reading: power.Reading{Supply: id, Status: says.status, Charge: power.Known(90), Runtime: power.Known(says.left), Load: power.Known(50), Voltage: power.Known(230)}})
+				s.take(engine.Read{Reading: power.Reading{
+					Supply: id, Status: says.status, Charge: power.Known(90),
+					Runtime: power.Known(says.left), Load: power.Known(50), Voltage: power.Known(230),
+				}})
 			}
 		}
 	}
 }
 
-// TestWhoFellSilentIsAskedAsOftenAsAny: while a slow host is asked, somebody starts the one that answered before it. That one question to it
-// comes to nothing proves nothing: their storage is not stopped before it was asked as often as any that does not answer.
+// TestWhoFellSilentIsAskedAsOftenAsAny: while a slow host is asked, somebody starts the one that answered before it. That one question to
+// it comes to nothing proves nothing: their storage is not stopped before it was asked as often as any that does not answer.
 func TestWhoFellSilentIsAskedAsOftenAsAny(t *testing.T) {
 	s := playSlowly(t, aSupply("a"), aNAS("a"), aHost("h1", "nas", "a"), aHost("h2", "nas", "a"))
 	boots, guard := false, time.Time{}
@@ -147,8 +157,8 @@ func TestWhoFellSilentIsAskedAsOftenAsAny(t *testing.T) {
 	require.Subset(t, s.commands, []string{"stop h1", "stop h2"})
 }
 
-// TestACutRestsOnLooksOfItsOwn: the UPS does not take its cut, and its time is over while the host that hangs on it is asked. What it said for
-// the try before is too old for the next.
+// TestACutRestsOnLooksOfItsOwn: the UPS does not take its cut, and its time is over while the host that hangs on it is asked. What it said
+// for the try before is too old for the next.
 func TestACutRestsOnLooksOfItsOwn(t *testing.T) {
 	ups := aSupply("a")
 	ups.Times[plan.Cut].Within = 30800 * time.Millisecond

@@ -47,7 +47,8 @@ func TestStories(t *testing.T) {
 
 // parseStory reads the lines above the dashes:
 //
-//	node ID TYPE KIND [needs=a,b] [fed=u,v] [host=h] [can=stop,force] [risk=R] [stage=S] [secs=N] [bypower] [silent=20s] [label=K:V] [tries=N] [forces=N]
+//	node ID TYPE KIND [needs=a,b] [fed=u,v] [host=h] [can=stop,force] [risk=R] [stage=S] [secs=N] [bypower] [silent=20s]
+//	  [label=K:V] [tries=N] [forces=N]
 //	limit TYPE total=N perhost=N
 //	policy protect|shutdown|restore|shed:NAME|reserve CONDITION
 //	battery SUPPLY CHARGE RUNTIME [notest] [endless] [volts] [deaf=N]
@@ -56,7 +57,8 @@ func TestStories(t *testing.T) {
 //	at TIME drill NODE|KEY=VALUE… / at TIME drill stage NAME / at TIME drill battery SUPPLY FLOOR
 //	fault NODE FAULT / off NODE / crash N,N / for TIME
 //	away TIME (it is resumed so long after a crash)
-//	watched (systems tell of their VMs) / selftest NODE TIME (it is silent so long when it starts) / took NODE VERB TIME (what it really takes)
+//	watched (systems tell of their VMs) / selftest NODE TIME (it is silent so long when it starts)
+//	took NODE VERB TIME (what it really takes)
 func parseStory(t *testing.T, src string) sim.Scenario {
 	t.Helper()
 	p := &storyParser{t: t, away: map[string]time.Duration{}}

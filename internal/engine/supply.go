@@ -35,7 +35,8 @@ type once struct {
 	ending ending // that its battery gives out while their order keeps everything on, or the policy
 }
 
-// rest ends what a supply has told of its battery and was believed with its failure. What was told in many short ones is one more word in the next.
+// rest ends what a supply has told of its battery and was believed with its failure. What was told in many short ones is one more word in
+// the next.
 func (w *watch) rest() {
 	w.short = foresight.Short{}
 	for _, parts := range w.stages {
@@ -147,8 +148,8 @@ const (
 	maybeEmpty // its battery may have given out meanwhile
 )
 
-// warnOfSilence tells people of a supply that is not heard: while it fails soon, and again when its battery may have given out; from one that
-// was well no failure would be heard.
+// warnOfSilence tells people of a supply that is not heard: while it fails soon, and again when its battery may have given out; from one
+// that was well no failure would be heard.
 func (e *Engine) warnOfSilence(k int) {
 	s := &e.Supplies[k]
 	now, out := noSilence, e.Standing(k).IsOut()
@@ -209,7 +210,11 @@ func (e *Engine) fails(k int) {
 	}
 	s.Gate = false
 	e.watch[k].shut, e.watch[k].still = false, e.Now.Add(stillFirst-stillEvery)
-	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Failing, Power: ledger.Power{Supplies: []string{id}, Off: s.SaysOff(), Unfit: !s.State.Failing(), Replace: s.State.ReplaceBattery}, Reason: e.Tells(s)})
+	e.Record(ledger.Record{
+		Kind: ledger.Mains, Cause: ledger.Failing,
+		Power:  ledger.Power{Supplies: []string{id}, Off: s.SaysOff(), Unfit: !s.State.Failing(), Replace: s.State.ReplaceBattery},
+		Reason: e.Tells(s),
+	})
 	e.failsOff(s)
 	word := " fails too: "
 	if again {
@@ -245,7 +250,10 @@ func (e *Engine) comesBack(k int) {
 	id := e.ID(s.Node)
 	e.watch[k].announced, e.watch[k].ending = want.NoPressure, notNear
 	aborted := e.Standing(k).Fails == ledger.CalledOff
-	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}, Replace: s.State.ReplaceBattery, Charge: s.Tracker.Holds()}, Reason: e.Tells(s)})
+	e.Record(ledger.Record{
+		Kind: ledger.Mains, Cause: ledger.Returned,
+		Power: ledger.Power{Supplies: []string{id}, Replace: s.State.ReplaceBattery, Charge: s.Tracker.Holds()}, Reason: e.Tells(s),
+	})
 	held := e.onHold("started on it")
 	e.Notify(held != "", id+" is back: "+e.Tells(s)+held)
 	if aborted {
@@ -253,9 +261,9 @@ func (e *Engine) comesBack(k int) {
 	}
 }
 
-// backOn follows an output that was off for certain, and is on: what was sent to its load before is void, but for what another may have fed, which was
-// dark when it was heard last and is silent: that may be on again. Nor for what another fed at this one's last word of being off, and did not by this one's
-// word of being on: whether both were off at once nobody knows.
+// backOn follows an output that was off for certain, and is on: what was sent to its load before is void, but for what another may have
+// fed, which was dark when it was heard last and is silent: that may be on again. Nor for what another fed at this one's last word of being
+// off, and did not by this one's word of being on: whether both were off at once nobody knows.
 func (e *Engine) backOn(k int, why string) {
 	wasDark := func(f int) bool {
 		at := e.Ledger.SupplyOf[f]
@@ -345,6 +353,9 @@ func (e *Engine) turnUp(k int) {
 	}
 	e.watch[k].turned = true
 	id, says := e.ID(s.Node), map[bool]string{false: "now bringing back", true: "ready to bring back"}[o.Orders.Hold]
-	e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up, Supplies: []string{id}, Numbers: e.Numbers(s), Charge: s.Tracker.Holds()}, Reason: "mains are back and the gate is open"})
+	e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{
+		Goal: plan.Up, Supplies: []string{id}, Numbers: e.Numbers(s),
+		Charge: s.Tracker.Holds(),
+	}, Reason: "mains are back and the gate is open"})
 	e.Notify(true, e.Would(says, "would now bring back")+" what "+id+" feeds: mains are back and the gate is open"+e.onHold("started on it"))
 }

@@ -96,7 +96,8 @@ func (e *Engine) endSurvey() {
 // what is on now was on then, and is brought back, unless it may have come up with its power since.
 func (e *Engine) foundOn(i int) {
 	n, b := e.Entry(i), &e.Beliefs[i]
-	if !n.Snap.Silent() || n.Snap.On() || n.Shown == ledger.ShownOff || n.Shown == ledger.ShownOn || b.Answer != plan.On || !e.IsDark(i) || n.Snap.Past || e.MayHaveCycled(i) {
+	if !n.Snap.Silent() || n.Snap.On() || n.Shown == ledger.ShownOff || n.Shown == ledger.ShownOn || b.Answer != plan.On || !e.IsDark(i) ||
+		n.Snap.Past || e.MayHaveCycled(i) {
 		return
 	}
 	late := ledger.NodeState{Node: e.ID(i), State: b.Answer, Protected: b.Seen.Protected, Settings: b.Seen.Settings}

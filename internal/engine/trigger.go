@@ -41,8 +41,9 @@ func (e *Engine) begins(k, stage int, c power.Condition, f power.Facts) bool {
 	})
 }
 
-// isSure reports whether a part of a condition holds for sure: what has its own time at once, what is measured when it has been told for long enough, and
-// what is reckoned on while the supply is silent when it has been for long. What is said of a battery on line denies nothing: a worn one looks well there.
+// isSure reports whether a part of a condition holds for sure: what has its own time at once, what is measured when it has been told for
+// long enough, and what is reckoned on while the supply is silent when it has been for long. What is said of a battery on line denies
+// nothing: a worn one looks well there.
 func (e *Engine) isSure(k int, sure *foresight.Sure, leaf power.Condition, f power.Facts) bool {
 	s, word := &e.Supplies[k].State, e.watch[k].word
 	holds, onBattery := leaf.Holds(f), s.Mains == power.MainsOnBattery
@@ -96,7 +97,8 @@ func (e *Engine) judgePressure() {
 		s, t, was := &e.Supplies[k], &e.Times[k], e.Times[k]
 		now := e.pressureOf(k)
 		e.tellEnding(k)
-		*t = foresight.Time{Battery: now, Load: now, Trusted: !e.Standing(k).IsOut() || s.IsCountedOn(), Gone: e.Standing(k).Cycle.IsDark(), Late: e.IsLate(k, now), Ahead: was.Ahead}
+		*t = foresight.Time{Battery: now, Load: now, Trusted: !e.Standing(k).IsOut() ||
+			s.IsCountedOn(), Gone: e.Standing(k).Cycle.IsDark(), Late: e.IsLate(k, now), Ahead: was.Ahead}
 		if e.IsBeingCut(k) {
 			t.Load, t.Late = want.GoesDark, true // what hangs on it alone is about to lose its power, or has
 		}
@@ -111,8 +113,8 @@ func (e *Engine) judgePressure() {
 	}
 }
 
-// tellPressure tells people how short the time of a supply's battery is, where that concerns anything that is on: once, however often it comes
-// and goes.
+// tellPressure tells people how short the time of a supply's battery is, where that concerns anything that is on: once, however often it
+// comes and goes.
 func (e *Engine) tellPressure(k int) {
 	if now := e.Times[k].Battery; now > e.watch[k].announced && e.Presses(k, now) {
 		e.watch[k].announced = now
@@ -120,8 +122,8 @@ func (e *Engine) tellPressure(k int) {
 	}
 }
 
-// tellEnding tells people, once each, that a battery may not last for the plan, and that it gives out, while an order of theirs keeps everything
-// on, or the policy does.
+// tellEnding tells people, once each, that a battery may not last for the plan, and that it gives out, while an order of theirs keeps
+// everything on, or the policy does.
 func (e *Engine) tellEnding(k int) {
 	s, w, st := &e.Supplies[k], &e.watch[k], e.Standing(k)
 	now := e.endingOf(k)

@@ -55,7 +55,8 @@ func TestACrashChangesNoDecision(t *testing.T) {
 				t.Fatalf("nothing in this has the words %q:\n%s", moments[0], sim.Tell(whole))
 			}
 			crashed := sim.Run(sc)
-			require.Equal(t, decided(whole), decided(crashed), "without the crash:\n%s\nand with it:\n%s", sim.Tell(whole), sim.Tell(crashed))
+			require.Equal(t, decided(whole), decided(crashed), "without the crash:\n%s\nand with it:\n%s", sim.Tell(whole),
+				sim.Tell(crashed))
 			require.Equal(t, want, decided(whole))
 			require.Greater(t, crashed.Kills, whole.Kills)
 		})

@@ -102,7 +102,8 @@ func (e *Engine) viewOf(k int) SupplyView {
 		state.OutputOff, state.SaysOff = false, false
 	}
 	v := SupplyView{
-		ID: e.ID(s.Node), State: state, Text: state.String(), Failing: e.Standing(k).IsOut(), Cut: e.Standing(k).Cycle == ledger.CutProven || e.Standing(k).Cycle == ledger.WentDark, Gate: s.Gate,
+		ID: e.ID(s.Node), State: state, Text: state.String(), Failing: e.Standing(k).IsOut(),
+		Cut: e.Standing(k).Cycle == ledger.CutProven || e.Standing(k).Cycle == ledger.WentDark, Gate: s.Gate,
 		Slack: e.Slack(s), Why: e.WhyNotYet(s), Views: s.State.Outlook.Told(), Deadlines: e.Deadlines(s),
 	}
 	if v.Slack.Known {

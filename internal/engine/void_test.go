@@ -13,8 +13,8 @@ import (
 	"ebbtide/internal/power"
 )
 
-// TestWhatIsGivenUpWhileItAnswersIsNotOffByItsSilence: a box takes its stop and does not go: somebody has called that off. It answers in all the time
-// of its stop, is given up, and falls silent a second after that.
+// TestWhatIsGivenUpWhileItAnswersIsNotOffByItsSilence: a box takes its stop and does not go: somebody has called that off. It answers in
+// all the time of its stop, is given up, and falls silent a second after that.
 func TestWhatIsGivenUpWhileItAnswersIsNotOffByItsSilence(t *testing.T) {
 	nas := aNAS("a")
 	nas.OffAfter, nas.Times[plan.Stop] = 20*time.Second, plan.Times{Nominal: 10 * time.Second, Within: 30 * time.Second}
@@ -31,8 +31,8 @@ func TestWhatIsGivenUpWhileItAnswersIsNotOffByItsSilence(t *testing.T) {
 	require.NotContains(t, p.commands, "cut a")
 }
 
-// TestWhatComesUpIsOnRecordWhereTheAnswerToItsStopIsNot: Ebbtide is killed before the answer to a stop is on record. The machine goes, and somebody
-// switches it on again. Then it is killed once more, and the network of the machine is gone.
+// TestWhatComesUpIsOnRecordWhereTheAnswerToItsStopIsNot: Ebbtide is killed before the answer to a stop is on record. The machine goes, and
+// somebody switches it on again. Then it is killed once more, and the network of the machine is gone.
 func TestWhatComesUpIsOnRecordWhereTheAnswerToItsStopIsNot(t *testing.T) {
 	nas := aNAS("a")
 	nas.OffAfter, nas.Times[plan.Stop].Within = 20*time.Second, 4*time.Minute
@@ -63,8 +63,8 @@ func TestWhatComesUpIsOnRecordWhereTheAnswerToItsStopIsNot(t *testing.T) {
 	require.NotContains(t, p.commands, "cut a")
 }
 
-// TestAGuestMayComeUpWithAHostThatNobodyProvedOff: a host takes its stop, goes, and is switched on before its silence proves it off. Its guest, which
-// does not answer, may be up with it, and stands on storage of its own.
+// TestAGuestMayComeUpWithAHostThatNobodyProvedOff: a host takes its stop, goes, and is switched on before its silence proves it off. Its
+// guest, which does not answer, may be up with it, and stands on storage of its own.
 func TestAGuestMayComeUpWithAHostThatNobodyProvedOff(t *testing.T) {
 	esx := aHost("esx", "", "a")
 	esx.OffAfter, esx.Can = 30*time.Second, plan.VerbSet(plan.Stop, plan.Start)
@@ -119,8 +119,8 @@ func (p *played) recorded(kind ledger.Kind) bool {
 	return slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == kind })
 }
 
-// TestWhatStaysOnBringsNoGuestUp: a host takes its stop and does not go, its guest is off, and Ebbtide is killed in between. The host is told once more,
-// and all goes in order.
+// TestWhatStaysOnBringsNoGuestUp: a host takes its stop and does not go, its guest is off, and Ebbtide is killed in between. The host is
+// told once more, and all goes in order.
 func TestWhatStaysOnBringsNoGuestUp(t *testing.T) {
 	esx := aHost("esx", "nas", "a")
 	esx.OffAfter, esx.Can = 30*time.Second, plan.VerbSet(plan.Stop, plan.Start)
@@ -155,9 +155,9 @@ func TestWhatStaysOnBringsNoGuestUp(t *testing.T) {
 	require.Contains(t, p.commands, "stop nas")
 }
 
-// TestCutsOfWhatFeedsOneThingAreMadeAtOnce: the mains are back when a box is off that hangs on two outputs, and another on one of them goes down
-// still. Neither output is cut before the other can be: a box that keeps one feed at each moment is not started by either. A UPS that is silent is not
-// waited for.
+// TestCutsOfWhatFeedsOneThingAreMadeAtOnce: the mains are back when a box is off that hangs on two outputs, and another on one of them goes
+// down still. Neither output is cut before the other can be: a box that keeps one feed at each moment is not started by either. A UPS that
+// is silent is not waited for.
 func TestCutsOfWhatFeedsOneThingAreMadeAtOnce(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		cuts := playTwoFeeds(t, silent)
@@ -209,8 +209,9 @@ func playTwoFeeds(t *testing.T, silent bool) map[string]time.Time {
 	return cuts
 }
 
-// TestWhatKeptItsPowerIsCutAfterAll: a box on two outputs goes down, the battery of the one gives out, and that is back before the box is off. The cut of the
-// other would leave the box its power, and waits. When the box is proven off both are cut, in the same moment, but not while something else is on.
+// TestWhatKeptItsPowerIsCutAfterAll: a box on two outputs goes down, the battery of the one gives out, and that is back before the box is
+// off. The cut of the other would leave the box its power, and waits. When the box is proven off both are cut, in the same moment, but not
+// while something else is on.
 func TestWhatKeptItsPowerIsCutAfterAll(t *testing.T) {
 	cuts := playAKeptFeed(t, keptFeed{})
 	require.Len(t, cuts["a"], 1)
@@ -221,8 +222,8 @@ func TestWhatKeptItsPowerIsCutAfterAll(t *testing.T) {
 	require.Empty(t, playAKeptFeed(t, keptFeed{wornOut: true})["b"])
 }
 
-// keptFeed is what speaks against the cut after all: another box on the first output that somebody switches on, the other output, which would stay off,
-// or the battery behind it, which is to be replaced.
+// keptFeed is what speaks against the cut after all: another box on the first output that somebody switches on, the other output, which
+// would stay off, or the battery behind it, which is to be replaced.
 type keptFeed struct{ somethingIsOn, staysOff, wornOut bool }
 
 // playAKeptFeed plays that, and gives when each output was cut.
@@ -292,7 +293,8 @@ func playAKeptFeed(t *testing.T, against keptFeed) map[string][]time.Time {
 	return cuts
 }
 
-// TestAStartIsVoidWhereThePowerMayHaveBeenOffSince: Ebbtide falls away while a box comes up, and the battery with both. The box is told to start again.
+// TestAStartIsVoidWhereThePowerMayHaveBeenOffSince: Ebbtide falls away while a box comes up, and the battery with both. The box is told to
+// start again.
 func TestAStartIsVoidWhereThePowerMayHaveBeenOffSince(t *testing.T) {
 	box := aNAS("a")
 	box.Times[plan.Start] = plan.Times{Nominal: 5 * time.Minute, Within: 40 * time.Minute}

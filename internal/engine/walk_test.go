@@ -23,7 +23,8 @@ import (
 
 // shared are the types that never change once they are made: copies have them in common.
 var shared = map[reflect.Type]bool{
-	reflect.TypeFor[Settings](): true, reflect.TypeFor[power.Policy](): true, reflect.TypeFor[*plan.Estate](): true, reflect.TypeFor[*plan.Plan](): true, reflect.TypeFor[*plan.Step](): true, reflect.TypeFor[time.Time](): true,
+	reflect.TypeFor[Settings](): true, reflect.TypeFor[power.Policy](): true, reflect.TypeFor[*plan.Estate](): true,
+	reflect.TypeFor[*plan.Plan](): true, reflect.TypeFor[*plan.Step](): true, reflect.TypeFor[time.Time](): true,
 }
 
 // copyWalk mends a value that was copied bit by bit so that it shares nothing with its original. nil: nothing to mend.
@@ -144,58 +145,17 @@ type printWalk func(w *print, p unsafe.Pointer)
 
 // printing makes the walk of a type; of a time it needs the name of its field.
 func printing(t reflect.Type, field string) printWalk {
-	switch t {
-	case reflect.TypeFor[time.Time]():
-		back, known := ages[field]
-		if !known {
-			panic(fmt.Sprintf("printing: say in ages how far back %s matters", field))
-		}
-		return func(w *print, p unsafe.Pointer) { w.time(*(*time.Time)(p), back) }
-	case reflect.TypeFor[ledger.Op]():
-		return func(w *print, p unsafe.Pointer) { w.number(int64(w.Place(*(*ledger.Op)(p)))) }
-	case reflect.TypeFor[map[ledger.Op]int]():
-		return func(w *print, p unsafe.Pointer) {
-			for _, op := range w.ops {
-				w.number(int64((*(*map[ledger.Op]int)(p))[op]))
-			}
-		}
-	case timerType:
-		return func(w *print, p unsafe.Pointer) {
-			if t := (*timer)(p); w.timers(t.node) == t.number { // a void one does nothing
-				w.number(int64(t.node))
-				w.time(t.at, 0)
-			}
-		}
+	if walk := printKnown(t, field); walk != nil {
+		return walk
+	}
+	if walk := printNumber(t.Kind(), field); walk != nil {
+		return walk
 	}
 	switch t.Kind() {
-	case reflect.Bool, reflect.Uint8:
-		return func(w *print, p unsafe.Pointer) { w.bytes = append(w.bytes, *(*uint8)(p)) }
-	case reflect.Int:
-		if lives[field] {
-			return func(w *print, p unsafe.Pointer) { w.flag(int64(*(*int)(p)) == w.life) }
-		}
-		if most, capped := caps[field]; capped {
-			return func(w *print, p unsafe.Pointer) { w.number(int64(min(*(*int)(p), most))) }
-		}
-		return func(w *print, p unsafe.Pointer) { w.number(int64(*(*int)(p))) }
-	case reflect.Uint32:
-		return func(w *print, p unsafe.Pointer) { w.number(int64(*(*uint32)(p))) }
-	case reflect.Int64, reflect.Uint64, reflect.Float64:
-		if most, capped := caps[field]; capped {
-			return func(w *print, p unsafe.Pointer) { w.number(min(*(*int64)(p), int64(most))) }
-		}
-		return func(w *print, p unsafe.Pointer) { w.number(*(*int64)(p)) }
-	case reflect.String:
-		if words[field] {
-			return func(w *print, p unsafe.Pointer) { w.flag(*(*string)(p) != "") }
-		}
-		return func(w *print, p unsafe.Pointer) {
-			s := *(*string)(p)
-			w.number(int64(len(s)))
-			w.bytes = append(w.bytes, s...)
-		}
 	case reflect.Func: // the orders of queues
 		return nil
+	case reflect.String:
+		return printText(field)
 	case reflect.Struct:
 		if strings.HasPrefix(t.Name(), "Queue[") {
 			return printBag(t.Field(0))
@@ -221,6 +181,72 @@ func printing(t reflect.Type, field string) printWalk {
 		}
 	default:
 		panic(fmt.Sprintf("printing: say what of a %s (%s) matters", t, field))
+	}
+}
+
+// printKnown makes the walk of a type that has one of its own; nil: it has none.
+func printKnown(t reflect.Type, field string) printWalk {
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		back, known := ages[field]
+		if !known {
+			panic(fmt.Sprintf("printing: say in ages how far back %s matters", field))
+		}
+		return func(w *print, p unsafe.Pointer) { w.time(*(*time.Time)(p), back) }
+	case reflect.TypeFor[ledger.Op]():
+		return func(w *print, p unsafe.Pointer) { w.number(int64(w.Place(*(*ledger.Op)(p)))) }
+	case reflect.TypeFor[map[ledger.Op]int]():
+		return func(w *print, p unsafe.Pointer) {
+			for _, op := range w.ops {
+				w.number(int64((*(*map[ledger.Op]int)(p))[op]))
+			}
+		}
+	case timerType:
+		return func(w *print, p unsafe.Pointer) {
+			if t := (*timer)(p); w.timers(t.node) == t.number { // a void one does nothing
+				w.number(int64(t.node))
+				w.time(t.at, 0)
+			}
+		}
+	default:
+		return nil
+	}
+}
+
+// printNumber makes the walk of a number or a truth; nil: it is neither.
+func printNumber(k reflect.Kind, field string) printWalk {
+	switch k {
+	case reflect.Bool, reflect.Uint8:
+		return func(w *print, p unsafe.Pointer) { w.bytes = append(w.bytes, *(*uint8)(p)) }
+	case reflect.Int:
+		if lives[field] {
+			return func(w *print, p unsafe.Pointer) { w.flag(int64(*(*int)(p)) == w.life) }
+		}
+		if most, capped := caps[field]; capped {
+			return func(w *print, p unsafe.Pointer) { w.number(int64(min(*(*int)(p), most))) }
+		}
+		return func(w *print, p unsafe.Pointer) { w.number(int64(*(*int)(p))) }
+	case reflect.Uint32:
+		return func(w *print, p unsafe.Pointer) { w.number(int64(*(*uint32)(p))) }
+	case reflect.Int64, reflect.Uint64, reflect.Float64:
+		if most, capped := caps[field]; capped {
+			return func(w *print, p unsafe.Pointer) { w.number(min(*(*int64)(p), int64(most))) }
+		}
+		return func(w *print, p unsafe.Pointer) { w.number(*(*int64)(p)) }
+	default:
+		return nil
+	}
+}
+
+// printText makes the walk of a text.
+func printText(field string) printWalk {
+	if words[field] {
+		return func(w *print, p unsafe.Pointer) { w.flag(*(*string)(p) != "") }
+	}
+	return func(w *print, p unsafe.Pointer) {
+		s := *(*string)(p)
+		w.number(int64(len(s)))
+		w.bytes = append(w.bytes, s...)
 	}
 }
 

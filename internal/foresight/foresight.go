@@ -1,5 +1,5 @@
-// Package foresight is how short the time is: what each battery leaves against what the rest of the plan needs, the slack between the two, and
-// how short that makes the time of each node. It asks and answers; what begins for it is the engine's.
+// Package foresight is how short the time is: what each battery leaves against what the rest of the plan needs, the slack between the two,
+// and how short that makes the time of each node. It asks and answers; what begins for it is the engine's.
 package foresight
 
 import (

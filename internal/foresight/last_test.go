@@ -9,8 +9,8 @@ import (
 	"ebbtide/internal/plan"
 )
 
-// What is stopped last on a supply takes its own time and that of what it stands on there: storage that hangs on another supply has that one's time, and
-// guests, hosts and plugs are powered off, but for a host that holds a cache.
+// What is stopped last on a supply takes its own time and that of what it stands on there: storage that hangs on another supply has that
+// one's time, and guests, hosts and plugs are powered off, but for a host that holds a cache.
 func TestLastTakes(t *testing.T) {
 	node := func(id string, kind plan.Kind, stop, flush time.Duration, feed string, needs ...string) plan.Node {
 		n := plan.Node{ID: id, Kind: kind, DependsOn: needs, Attempts: 1}
@@ -23,7 +23,8 @@ func TestLastTakes(t *testing.T) {
 		if flush > 0 {
 			n.Can |= plan.VerbSet(plan.Flush)
 		}
-		n.Times[plan.Stop], n.Times[plan.Flush] = plan.Times{Nominal: stop, Within: time.Hour}, plan.Times{Nominal: flush, Within: time.Hour}
+		n.Times[plan.Stop], n.Times[plan.Flush] = plan.Times{Nominal: stop, Within: time.Hour},
+			plan.Times{Nominal: flush, Within: time.Hour}
 		return n
 	}
 	plug := node("plug", plan.Other, time.Hour, 0, "a")

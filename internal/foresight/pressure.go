@@ -11,8 +11,8 @@ import (
 
 const (
 	leastForCut = 30 * time.Second // the least that a cut and its delay need
-	// doubted is what no way of telling may give beyond the reserve when an output is cut with what is on, or storage stopped below it: that harms for certain, and
-	// what one way fears another may know better, as a gauge does that was recharged sooner than was reckoned.
+	// doubted is what no way of telling may give beyond the reserve when an output is cut with what is on, or storage stopped below it:
+	// that harms for certain, and what one way fears another may know better, as a gauge does that was recharged sooner than was reckoned.
 	doubted = 3 * time.Minute
 	// pressing is the chance of the battery giving out from which waits are shortened: what is powered off is harmed for
 	// certain, so that it takes more than for a start in time.
@@ -38,8 +38,8 @@ func (e *Foresight) Shortness(k int) want.Pressure {
 	return e.pressedBy(left)
 }
 
-// lastTakes is how long it takes, as it usually does, to flush and stop what is on of the storage that hangs on a supply, the one after the other, and to cut
-// its output.
+// lastTakes is how long it takes, as it usually does, to flush and stop what is on of the storage that hangs on a supply, the one after the
+// other, and to cut its output.
 func (e *Foresight) lastTakes(k int) time.Duration {
 	return e.longest(k, func(l *last) time.Duration { return l.takes })
 }
@@ -66,7 +66,8 @@ type last struct {
 	takes, stops time.Duration // with the flushes, and without
 }
 
-// lastOf lists what is stopped last of what hangs on a supply: guests and hosts are powered off before, but for those that hold a cache, which are asked first.
+// lastOf lists what is stopped last of what hangs on a supply: guests and hosts are powered off before, but for those that hold a cache,
+// which are asked first.
 func lastOf(graph *plan.Estate, supply int) []last {
 	var list []last
 	all := make([]last, graph.Len())
@@ -77,7 +78,8 @@ func lastOf(graph *plan.Estate, supply int) []last {
 			own.takes, own.stops = max(own.takes, all[d].takes), max(own.stops, all[d].stops)
 		}
 		n := graph.Node(i)
-		holdsCache := (n.Kind == plan.VM || n.Kind == plan.Host) && slices.ContainsFunc(graph.Users(i), func(u int) bool { return graph.Node(u).Can.Has(plan.Flush) })
+		holdsCache := (n.Kind == plan.VM || n.Kind == plan.Host) &&
+			slices.ContainsFunc(graph.Users(i), func(u int) bool { return graph.Node(u).Can.Has(plan.Flush) })
 		if (n.Kind != plan.Other || n.Switches) && !holdsCache {
 			continue
 		}
@@ -172,13 +174,14 @@ func (e *Foresight) pressureAt(i int) want.Pressure {
 	return want.ReserveReached
 }
 
-// isEnding reports whether a node is about to lose its power, by each of the supplies that it draws it from: what only hangs on a switch whose supply gives out
-// stays on, and so does what another feeds that is not heard for a moment.
+// isEnding reports whether a node is about to lose its power, by each of the supplies that it draws it from: what only hangs on a switch
+// whose supply gives out stays on, and so does what another feeds that is not heard for a moment.
 func (e *Foresight) isEnding(i int) bool {
 	return e.isNoneLeft(i, func(t *Time) bool { return t.Load >= want.LastCall })
 }
 
-// IsTooLate reports whether each of those leaves no more than the time in which what hangs on it is stopped: there is none for a flush any more.
+// IsTooLate reports whether each of those leaves no more than the time in which what hangs on it is stopped: there is none for a flush any
+// more.
 func (e *Foresight) IsTooLate(i int) bool {
 	return e.isNoneLeft(i, func(t *Time) bool { return t.Late })
 }

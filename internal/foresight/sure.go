@@ -6,9 +6,9 @@ import (
 	"ebbtide/internal/want"
 )
 
-// How long a supply must tell what something is begun for, and in how many of its readings in a row, until that is believed: what is stopped, powered
-// off or cut for one wrong word of a driver is harmed for nothing. Of two readings the worse one counts, so that a wrong word may stand in two. One that
-// is never on battery for so long has told it in so many spells.
+// How long a supply must tell what something is begun for, and in how many of its readings in a row, until that is believed: what is
+// stopped, powered off or cut for one wrong word of a driver is harmed for nothing. Of two readings the worse one counts, so that a wrong
+// word may stand in two. One that is never on battery for so long has told it in so many spells.
 const (
 	sureAfter  = 5 * time.Second
 	sureWords  = 3
@@ -18,8 +18,8 @@ const (
 	slowest    = time.Minute     // of the polls that are waited for
 )
 
-// Sure is whether a supply has told something for long enough to be believed. A reading that tells nothing of it, for want of an answer, or since the
-// mains are there for a moment, denies nothing, and ends a spell.
+// Sure is whether a supply has told something for long enough to be believed. A reading that tells nothing of it, for want of an answer, or
+// since the mains are there for a moment, denies nothing, and ends a spell.
 type Sure struct {
 	since  time.Time // of the first of its words that told it, of those in a row; zero: the newest does not
 	began  time.Time // of the first of this spell
@@ -71,7 +71,8 @@ func (s *Sure) Hear(word Word, told bool) {
 	}
 }
 
-// Rest takes that what was told has had its effect, or none: it counts as one spell less than it takes, and is believed when it is told again.
+// Rest takes that what was told has had its effect, or none: it counts as one spell less than it takes, and is believed when it is told
+// again.
 func (s *Sure) Rest() {
 	s.began, s.words, s.spells = s.read, 0, min(s.spells, sureSpells-1)
 }

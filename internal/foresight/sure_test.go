@@ -36,8 +36,8 @@ func TestSure(t *testing.T) {
 	}
 }
 
-// A UPS that hunts between its mains and its battery is on battery for a few seconds at a time, and its readings on line deny nothing. It has told
-// something in three such spells. One wrong word that ends a failure, and one that begins the next, are not believed.
+// A UPS that hunts between its mains and its battery is on battery for a few seconds at a time, and its readings on line deny nothing. It
+// has told something in three such spells. One wrong word that ends a failure, and one that begins the next, are not believed.
 func TestSureOverSpells(t *testing.T) {
 	var s Sure
 	spell := func(from, words int, told bool) {
@@ -78,7 +78,10 @@ func TestSureOverSpells(t *testing.T) {
 // A pressure rises to what was told all the while, and falls at once.
 func TestShort(t *testing.T) {
 	var s Short
-	for k, told := range []want.Pressure{want.CutNow, want.CutNow, want.NoPressure, want.CutNow, want.CutNow, want.ReserveReached, want.CutNow, want.CutNow} {
+	for k, told := range []want.Pressure{
+		want.CutNow, want.CutNow, want.NoPressure, want.CutNow, want.CutNow, want.ReserveReached,
+		want.CutNow, want.CutNow,
+	} {
 		require.Equal(t, want.NoPressure, s.By, "%d", k)
 		s.Hear(every2(k), told)
 		if k == 5 {

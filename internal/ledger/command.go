@@ -27,7 +27,8 @@ type Command struct {
 // TookStop reports whether a stop was accepted, and nothing since can have started the node again: no start is under way either.
 func (c *Command) TookStop() bool { return c.Taken && (!c.Open || c.Verb != plan.Start) }
 
-// starts follows a start that has come to its node, or may have, or was refused, which need not mean that it is not made: the stop of before is void.
+// starts follows a start that has come to its node, or may have, or was refused, which need not mean that it is not made: the stop of
+// before is void.
 func (c *Command) starts() {
 	if c.Verb == plan.Start {
 		c.Taken = false

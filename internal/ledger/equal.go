@@ -13,9 +13,11 @@ func (l *Ledger) equal(o *Ledger) bool {
 }
 
 func (o *Outage) equal(p *Outage) bool {
-	return o.ID == p.ID && o.Seq == p.Seq && o.Format == p.Format && o.Orders == p.Orders && o.Snapped == p.Snapped && o.Drill.equal(&p.Drill) &&
+	return o.ID == p.ID && o.Seq == p.Seq && o.Format == p.Format && o.Orders == p.Orders && o.Snapped == p.Snapped &&
+		o.Drill.equal(&p.Drill) &&
 		slices.EqualFunc(o.Supplies, p.Supplies, Standing.equal) && slices.Equal(o.Nodes, p.Nodes) &&
-		slices.Equal(o.Lost, p.Lost) && slices.Equal(o.Scope, p.Scope) && slices.Equal(o.Cut, p.Cut) && slices.EqualFunc(o.Due, p.Due, slices.Equal)
+		slices.Equal(o.Lost, p.Lost) && slices.Equal(o.Scope, p.Scope) && slices.Equal(o.Cut, p.Cut) &&
+		slices.EqualFunc(o.Due, p.Due, slices.Equal)
 }
 
 func (d *Drill) equal(e *Drill) bool {
@@ -23,7 +25,8 @@ func (d *Drill) equal(e *Drill) bool {
 }
 
 func (s Standing) equal(t Standing) bool {
-	return s.Fails == t.Fails && s.Cycle == t.Cycle && slices.Equal(s.Stages, t.Stages) && s.Reason == t.Reason && s.Missed == t.Missed && s.Unseen == t.Unseen && s.Twice == t.Twice && s.Passed == t.Passed &&
+	return s.Fails == t.Fails && s.Cycle == t.Cycle && slices.Equal(s.Stages, t.Stages) && s.Reason == t.Reason && s.Missed == t.Missed &&
+		s.Unseen == t.Unseen && s.Twice == t.Twice && s.Passed == t.Passed &&
 		s.Charge == t.Charge && s.Charges.Equal(t.Charges) && s.On == t.On && s.Carried == t.Carried && s.At.Equal(t.At)
 }
 

@@ -11,7 +11,10 @@ import (
 // Ledgers are compared by hand, since the core knows no reflection: here each field of one is changed, and is to be seen.
 func TestLedgersDifferInEachField(t *tests.T) {
 	made := func() *Outage {
-		return &Outage{Supplies: []Standing{{Stages: []bool{false}}}, Nodes: make([]Node, 1), Lost: make([]bool, 1), Scope: make([]bool, 1), Cut: make([]bool, 1), Due: [][]bool{{false}}, Drill: Drill{In: make([]bool, 1)}}
+		return &Outage{
+			Supplies: []Standing{{Stages: []bool{false}}}, Nodes: make([]Node, 1), Lost: make([]bool, 1), Scope: make([]bool, 1),
+			Cut: make([]bool, 1), Due: [][]bool{{false}}, Drill: Drill{In: make([]bool, 1)},
+		}
 	}
 	require.True(t, made().equal(made()))
 	var walk func(path string, reach func(*Outage) reflect.Value)

@@ -130,8 +130,8 @@ func (l *Ledger) noReturn(r *Record) {
 	})
 }
 
-// rememberOff marks what a supply feeds that was shown off before its cycle begins: that it is on after a silence tells of no cycle since. What a
-// cut comes after all for is off, and only that starts it.
+// rememberOff marks what a supply feeds that was shown off before its cycle begins: that it is on after a silence tells of no cycle since.
+// What a cut comes after all for is off, and only that starts it.
 func (l *Ledger) rememberOff(r *Record) {
 	if r.Cause == AfterAll {
 		return
@@ -220,7 +220,8 @@ func (l *Ledger) opened(r *Record) {
 	l.failing(r)
 }
 
-// lastSeen takes what was last seen on, or on its way up. Then it has not obeyed a stop that it took before, or something has started it since.
+// lastSeen takes what was last seen on, or on its way up. Then it has not obeyed a stop that it took before, or something has started it
+// since.
 func (l *Ledger) lastSeen(r *Record) {
 	for _, ns := range r.Nodes {
 		if i, known := l.estate.Index(ns.Node); known {

@@ -213,8 +213,8 @@ func (n *Node) step(verb plan.Verb, r *Record) {
 	}
 }
 
-// mayRise follows that a start which may have come to its node is waited for no more: that is where it was, if it has not answered when it has had
-// the time to boot (docs/adr/0005). After another attempt nobody knows any more.
+// mayRise follows that a start which may have come to its node is waited for no more: that is where it was, if it has not answered when it
+// has had the time to boot (docs/adr/0005). After another attempt nobody knows any more.
 func (n *Node) mayRise(kind Kind) {
 	switch kind {
 	case HeldBack, Failed:

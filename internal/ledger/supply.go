@@ -10,15 +10,16 @@ import (
 
 // Standing is how a supply stands in the outage.
 type Standing struct {
-	Fails   Failure
-	Cycle   Cycle
-	Stages  []bool    // which have been triggered for it
-	Reason  string    // of the last trigger
-	Missed  int       // cuts that it took and did not make
-	Passed  Passed    // whether its recharge gate has been open since it failed last
-	Twice   bool      // since it failed last by itself, it was to be cut after its mains were back: once is enough
-	Unseen  bool      // since something was stopped that only its power cycle starts, its output may have been off unseen
-	Charge  float64   // percent: the lowest that its battery came to, as far as is on record, or what it could have when it began to charge; 0: nothing is
+	Fails  Failure
+	Cycle  Cycle
+	Stages []bool // which have been triggered for it
+	Reason string // of the last trigger
+	Missed int    // cuts that it took and did not make
+	Passed Passed // whether its recharge gate has been open since it failed last
+	Twice  bool   // since it failed last by itself, it was to be cut after its mains were back: once is enough
+	Unseen bool   // since something was stopped that only its power cycle starts, its output may have been off unseen
+	// percent: the lowest that its battery came to, as far as is on record, or what it could have when it began to charge; 0: nothing is
+	Charge  float64
 	Charges time.Time // since when it charges; zero: it does not, or nobody knows
 	Battery
 }
@@ -147,10 +148,10 @@ func (l *Ledger) gap() {
 	l.runs()
 }
 
-// cycled follows the return of an output, or of an outlet: what hangs on it, and on nothing that carried it meanwhile, may be on
-// its way up, whatever was known of it before. A machine that took a stop need not be off, but is where it has not answered when it has had the
-// time to boot (docs/adr/0005). The stop of what surely comes up with this is void, and that of what runs on another. Where nobody knows whether the
-// output was off, what is on tells that (see cycledUnseen). What was given up without having been told to stop is told now.
+// cycled follows the return of an output, or of an outlet: what hangs on it, and on nothing that carried it meanwhile, may be on its way
+// up, whatever was known of it before. A machine that took a stop need not be off, but is where it has not answered when it has had the
+// time to boot (docs/adr/0005). The stop of what surely comes up with this is void, and that of what runs on another. Where nobody knows
+// whether the output was off, what is on tells that (see cycledUnseen). What was given up without having been told to stop is told now.
 func (l *Ledger) cycled(source int, r *Record) {
 	dark := l.estate.Scope(func(f int) bool { return !slices.Contains(r.Carriers, l.estate.Node(f).ID) })
 	for _, i := range l.estate.Dependents(source) {
@@ -255,8 +256,8 @@ func (s *Standing) cut(r *Record) {
 // IsDark reports whether a supply that stands so will not go on carrying its load.
 func (s *Standing) IsDark() bool { return s.IsOut() || s.Cycle != Uncut }
 
-// still takes down that a supply is on battery still, or that its mains are there and it fails for another reason; or that it is not heard: where
-// Ebbtide falls away after that, nobody knows for how long its mains may have been gone.
+// still takes down that a supply is on battery still, or that its mains are there and it fails for another reason; or that it is not heard:
+// where Ebbtide falls away after that, nobody knows for how long its mains may have been gone.
 func (l *Ledger) still(r *Record) {
 	l.eachSupply(r, func(s *Standing) {
 		switch r.Cause {

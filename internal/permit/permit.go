@@ -1,6 +1,7 @@
 // Package permit is the seat belt. Every command to the estate leaves through it, and it asks again, at the moment in which the command
-// leaves, over the records and the beliefs alone, what the product promises of commands (the numbers are those of docs/ARCHITECTURE.md, "What
-// must always hold"). It knows nothing of what is wanted, nor of why a command is given: if it refuses, that is a fault of what came before it.
+// leaves, over the records and the beliefs alone, what the product promises of commands (the numbers are those of docs/ARCHITECTURE.md,
+// "What must always hold"). It knows nothing of what is wanted, nor of why a command is given: if it refuses, that is a fault of what came
+// before it.
 package permit
 
 import (
@@ -56,11 +57,12 @@ func Refuses(e *belief.Estate, c *Command) string {
 	return ""
 }
 
-// RisksData says why a command must not leave because of what is not on its storage yet; "" if it may as far as that goes. It is asked before
-// the command's turn too: what does not answer yet may still show that it is clean.
+// RisksData says why a command must not leave because of what is not on its storage yet; "" if it may as far as that goes. It is asked
+// before the command's turn too: what does not answer yet may still show that it is clean.
 func RisksData(e *belief.Estate, c *Command) string { return dataIsSafe(e, c) }
 
-// usersAreOff: storage is never commanded off while anything that uses it is not proven off, or was given up and only the reserve is left, on record.
+// usersAreOff: storage is never commanded off while anything that uses it is not proven off, or was given up and only the reserve is left,
+// on record.
 func usersAreOff(e *belief.Estate, c *Command) string {
 	decl := e.Graph.Node(c.Node)
 	if !c.Rung.TakesDown() || decl.Kind == plan.VM || decl.Kind == plan.Host || decl.Kind == plan.Self || decl.Kind == plan.Manual {
@@ -94,8 +96,8 @@ func (c *Command) passesOver(e *belief.Estate, user int) bool {
 	return c.isOfLastCall(e) && e.IsPassable(user)
 }
 
-// leavesDirty reports whether a command is given although the flush of a cache was given up: it loses its power with what it holds otherwise, and what it holds
-// that on with it.
+// leavesDirty reports whether a command is given although the flush of a cache was given up: it loses its power with what it holds
+// otherwise, and what it holds that on with it.
 func (c *Command) leavesDirty(e *belief.Estate, cache int) bool {
 	return c.isOfLastCall(e) && e.Entry(cache).GivenUp.Has(plan.Flush)
 }
@@ -156,8 +158,8 @@ func gateOf(e *belief.Estate, i int) string {
 	return ""
 }
 
-// hasSettled: no start is sent to a stopping node and no stop to a starting one before it has settled, but for the power-off of a host in the
-// reserve.
+// hasSettled: no start is sent to a stopping node and no stop to a starting one before it has settled, but for the power-off of a host in
+// the reserve.
 func hasSettled(e *belief.Estate, c *Command) string {
 	switch {
 	case c.Rung.TakesDown() && e.Rises(c.Node) && belief.Probed(e.Graph.Node(c.Node)) && !c.CutsShort(e):
@@ -170,8 +172,8 @@ func hasSettled(e *belief.Estate, c *Command) string {
 	return ""
 }
 
-// CutsShort reports whether a command is the power-off of a host for want of time. On its way up it has no data of its own to lose, and what it
-// stands on can't be stopped before it is off (docs/adr/0020).
+// CutsShort reports whether a command is the power-off of a host for want of time. On its way up it has no data of its own to lose, and
+// what it stands on can't be stopped before it is off (docs/adr/0020).
 func (c *Command) CutsShort(e *belief.Estate) bool {
 	return c.Rung == plan.Force && c.Cause.IsHaste() && e.Graph.Node(c.Node).Kind == plan.Host
 }
@@ -212,8 +214,9 @@ func orderHolds(e *belief.Estate, c *Command) string {
 	return ""
 }
 
-// dataIsSafe: write-back caches go to write-through before the first VM is stopped, and are proven clean before their storage
-// goes down, or their flush was given up and only the time for its stop is left, on record; a cluster is suspended before what stands on it, or carries it, is stopped.
+// dataIsSafe: write-back caches go to write-through before the first VM is stopped, and are proven clean before their storage goes down, or
+// their flush was given up and only the time for its stop is left, on record; a cluster is suspended before what stands on it, or carries
+// it, is stopped.
 func dataIsSafe(e *belief.Estate, c *Command) string {
 	if !c.Rung.TakesDown() {
 		return ""

@@ -50,7 +50,10 @@ func Slots(plans ...*Plan) *Dispatcher {
 }
 
 func newDispatcher(estate *Estate, nodes, rank []int) *Dispatcher {
-	d := &Dispatcher{estate: estate, nodes: nodes, rank: rank, free: NewQueue(lessInt), classes: make([]classQueue, len(estate.limits)), byRank: make([]int, len(nodes))}
+	d := &Dispatcher{
+		estate: estate, nodes: nodes, rank: rank, free: NewQueue(lessInt), classes: make([]classQueue, len(estate.limits)),
+		byRank: make([]int, len(nodes)),
+	}
 	for i, lanes := range estate.lanes {
 		d.classes[i].lanes = make([]laneQueue, lanes)
 		for l := range d.classes[i].lanes {

@@ -12,8 +12,8 @@ func (e *Estate) Sources(i int) []int {
 	return nil
 }
 
-// AllSources lists the supplies that a node may draw its power from: as Sources, but that something without feeds that runs on no host may draw it through
-// any of what it depends on.
+// AllSources lists the supplies that a node may draw its power from: as Sources, but that something without feeds that runs on no host may
+// draw it through any of what it depends on.
 func (e *Estate) AllSources(i int) []int {
 	carrier := e.Carrier(i)
 	if carrier < 0 || e.nodes[carrier].Kind == Host {

@@ -60,9 +60,9 @@ func (p *Plan) index() {
 
 // Plan makes the steps that take the nodes for which in holds (nil: all) to the goal.
 //
-// Down: caches are protected before anything is stopped, and clusters before what uses them is in the shutdown stage; a node is flushed and stopped after all its users; a
-// supply's output is cut after all that it feeds; what the machine of Ebbtide itself needs is cut when all else is
-// down, and that machine goes last. Up: the supplies return, and each node starts after all that it needs.
+// Down: caches are protected before anything is stopped, and clusters before what uses them is in the shutdown stage; a node is flushed and
+// stopped after all its users; a supply's output is cut after all that it feeds; what the machine of Ebbtide itself needs is cut when all
+// else is down, and that machine goes last. Up: the supplies return, and each node starts after all that it needs.
 func (e *Estate) Plan(goal Goal, in func(node int) bool) *Plan {
 	switch {
 	case in == nil && goal == Down && e.down != nil:

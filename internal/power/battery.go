@@ -23,8 +23,8 @@ const (
 	// On battery the UPS's own runtime never counts for more than this times what it said when the mains failed.
 	runtimeRise = 1.05
 
-	// quickestRecharge is the least time in which any battery comes from empty to full: a gauge that goes by the voltage says full minutes after
-	// the mains are back, since nothing draws on it any more.
+	// quickestRecharge is the least time in which any battery comes from empty to full: a gauge that goes by the voltage says full minutes
+	// after the mains are back, since nothing draws on it any more.
 	quickestRecharge = 20 * time.Minute
 
 	// How far each way is off, as the standard deviation of the logarithm (research: recommended estimator).
@@ -97,7 +97,8 @@ type battery struct {
 	runtime  standing
 	doubted  standing // that is not believed yet
 	kept     bool     // what was spent is an account of all since it was on line
-	refilled float64  // the most of a charge that there can be, as a fraction: of the lowest since it was full, and what has come back since
+	// the most of a charge that there can be, as a fraction: of the lowest since it was full, and what has come back since
+	refilled float64
 
 	slips struct{ charge, runtime slip }
 	fell  struct { // as the charge began to fall that is not believed yet

@@ -92,8 +92,8 @@ func TestASuddenDropIsNotBelieved(t *testing.T) {
 	}
 }
 
-// One wrong word of a driver, on line or on battery, is over with the next ones: neither is the battery empty by what was reckoned of it, nor does its
-// runtime count for less until the mains are back.
+// One wrong word of a driver, on line or on battery, is over with the next ones: neither is the battery empty by what was reckoned of it,
+// nor does its runtime count for less until the mains are back.
 func TestASlipLeavesNothingBehind(t *testing.T) {
 	for _, slips := range []struct{ charge, runtime float64 }{{0, 0}, {1, 3}, {0.98, 0}, {0, 1}} { // shares of what is so
 		for _, at := range []int{59, 60, 90, 140} { // the mains fail at 60

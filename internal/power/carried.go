@@ -34,11 +34,12 @@ type Given struct {
 	Told   bool          `json:"told,omitempty"`   // the Discharge is on record
 }
 
-// carriesFor is how long nobody may have heard a supply that is on battery afterwards, as before, for that to count as one stretch: in a longer
-// time its mains may have been back.
+// carriesFor is how long nobody may have heard a supply that is on battery afterwards, as before, for that to count as one stretch: in a
+// longer time its mains may have been back.
 const carriesFor = 2 * time.Minute
 
-// Carry gives what a restart would lose of the present stretch on battery, as of the last reading. False: there is none, or it is not heard.
+// Carry gives what a restart would lose of the present stretch on battery, as of the last reading. False: there is none, or it is not
+// heard.
 func (t *Tracker) Carry() (Carried, bool) {
 	if t.mains != MainsOnBattery || t.silent {
 		return Carried{}, false
@@ -51,8 +52,8 @@ func (t *Tracker) Carry() (Carried, bool) {
 	}, true
 }
 
-// TakeUp takes what was on record of a supply that was not heard yet: the last that was carried, so long before now. Where the clock was wrong
-// meanwhile, or nobody knows, that is negative.
+// TakeUp takes what was on record of a supply that was not heard yet: the last that was carried, so long before now. Where the clock was
+// wrong meanwhile, or nobody knows, that is negative.
 func (t *Tracker) TakeUp(now time.Time, c Carried, ago time.Duration) {
 	if t.began {
 		return
@@ -87,6 +88,9 @@ func (t *Tracker) resume(now time.Time) {
 		burnt := gap.Seconds() * rate
 		b.spent += burnt
 		b.runtime = standing{left: c.Runtime, meant: c.Meant, burnt: c.Stood + burnt}
-		b.stretch = stretch{given: given{c.Burn + burnt, c.Took + gap, c.Loaded + load*gap.Seconds()}, charged: c.From > 0, from: c.From, to: c.From, low: c.Low, drill: c.Drill, onRecord: c.Told}
+		b.stretch = stretch{
+			given: given{c.Burn + burnt, c.Took + gap, c.Loaded + load*gap.Seconds()}, charged: c.From > 0, from: c.From,
+			to: c.From, low: c.Low, drill: c.Drill, onRecord: c.Told,
+		}
 	}
 }

@@ -59,7 +59,10 @@ func (b *battery) readCharge(now time.Time, charge float64, f flow, steady bool)
 	}
 	left, sigma := b.byFall(charge)
 	if had && steady && b.snapped(was, charge) {
-		b.drop = drop{at: now, from: was, to: charge, gauge: b.gauges[FromDrop], anchor: b.anchor, burnt: b.burnt, since: b.since, refilled: refilled}
+		b.drop = drop{
+			at: now, from: was, to: charge, gauge: b.gauges[FromDrop], anchor: b.anchor, burnt: b.burnt, since: b.since,
+			refilled: refilled,
+		}
 		if b.lasted >= slopeAfter {
 			least := left
 			if full > 0 {
@@ -114,7 +117,8 @@ type drop struct {
 // dropStands is for how long a word may stand that was wrong; one word may whatever the pace.
 const dropStands = 15 * time.Second
 
-// takeBack takes a drop back where the charge is told as it was, or almost: that was a wrong word. A cell that has given out does not recover.
+// takeBack takes a drop back where the charge is told as it was, or almost: that was a wrong word. A cell that has given out does not
+// recover.
 func (b *battery) takeBack(now time.Time, charge float64) {
 	d := b.drop
 	switch {

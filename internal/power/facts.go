@@ -103,7 +103,8 @@ func (c *Condition) holdsOnBattery(f *Facts) bool {
 // isRecharged reports whether the battery lasts for another shutdown. A full battery is as much as can be waited for.
 func (f *Facts) isRecharged() bool {
 	s := &f.State
-	return s.Left.Known && f.AnotherShutdown.Known && s.Left.Value*s.filled() >= f.AnotherShutdown.Value || s.Refilled.Known && s.Refilled.Value >= fullCharge
+	return s.Left.Known && f.AnotherShutdown.Known && s.Left.Value*s.filled() >= f.AnotherShutdown.Value || s.Refilled.Known &&
+		s.Refilled.Value >= fullCharge
 }
 
 // HoldsBy judges the condition by what is found of its parts. Each is asked, in order.

@@ -10,7 +10,10 @@ import (
 func TestConditions(t *testing.T) {
 	onBattery := State{Mains: MainsOnBattery, OnBatteryFor: 30 * time.Second, OutFor: 30 * time.Second, Left: Known(300), Charge: Known(40)}
 	silent := State{Mains: MainsOnBattery, OnBatteryFor: 90 * time.Second, OutFor: 90 * time.Second, SilentFor: 60 * time.Second}
-	onLine := State{Mains: MainsOnline, OnlineFor: 10 * time.Minute, Left: Known(900), Charge: Known(60), Refilled: Known(60), Temperature: Known(35)}
+	onLine := State{
+		Mains: MainsOnline, OnlineFor: 10 * time.Minute, Left: Known(900), Charge: Known(60), Refilled: Known(60),
+		Temperature: Known(35),
+	}
 	with := func(s State, change func(*State)) State { change(&s); return s }
 	for _, c := range []struct {
 		condition Condition

@@ -108,7 +108,8 @@ func TestMoreBatteryNeverTriggersEarlier(t *testing.T) {
 		condition := downConditions.Draw(t, "condition")
 		plan := rapid.Float64Range(0, 1000).Draw(t, "plan")
 		if condition.Holds(facts(more.State(now), plan)) {
-			require.True(t, condition.Holds(facts(less.State(now), plan)), "%s: %s, with more battery %s", condition, less.State(now), more.State(now))
+			require.True(t, condition.Holds(facts(less.State(now), plan)), "%s: %s, with more battery %s", condition, less.State(now),
+				more.State(now))
 		}
 	})
 }

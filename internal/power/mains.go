@@ -49,9 +49,9 @@ func (s Status) mains(before Mains) Mains {
 // MayDischarge reports whether the words speak of a discharge, or of a low battery, and of nothing that only mains do.
 func (s Status) MayDischarge() bool { return s.any(DISCHRG|LB) && !s.any(CHRG|BOOST|TRIM|BYPASS) }
 
-// words are those of the UPS, but that they say OB where they speak of a discharge, or of a low battery, and there is no voltage at the input:
-// several say OL DISCHRG with their mains gone (for which NUT's usbhid-ups has onlinedischarge_onbattery), or stay in a calibration. The words
-// alone prove nothing there: some say so while they are on line.
+// words are those of the UPS, but that they say OB where they speak of a discharge, or of a low battery, and there is no voltage at the
+// input: several say OL DISCHRG with their mains gone (for which NUT's usbhid-ups has onlinedischarge_onbattery), or stay in a calibration.
+// The words alone prove nothing there: some say so while they are on line.
 func (t *Tracker) words(r *Reading) Status {
 	if r.Status.MayDischarge() && t.HasNoInput(r) {
 		return r.Status&^(OL|CAL) | OB
@@ -59,8 +59,8 @@ func (t *Tracker) words(r *Reading) Status {
 	return r.Status
 }
 
-// HasNoInput reports whether a reading tells a voltage of the input at which the mains are really gone: less than half of what they were when the
-// supply was plainly on line. A sensor that never showed any says nothing.
+// HasNoInput reports whether a reading tells a voltage of the input at which the mains are really gone: less than half of what they were
+// when the supply was plainly on line. A sensor that never showed any says nothing.
 func (t *Tracker) HasNoInput(r *Reading) bool {
 	return r.Voltage.Known && r.Voltage.Value < t.volts/2
 }
@@ -68,9 +68,9 @@ func (t *Tracker) HasNoInput(r *Reading) bool {
 // low reports whether the words say that the battery is nearly empty, given that the supply is on battery.
 func (s Status) low(m Mains) bool { return m == MainsOnBattery && s.Has(LB) }
 
-// forcedDown reports whether NUT's primary has ordered everybody down, given that the supply is on battery: FSD is a latch that several UPSes
-// and upsd itself leave set on line. It is no word about the battery: it is set for others by Ebbtide itself too (nut.secondaries), with
-// as much time left as there is.
+// forcedDown reports whether NUT's primary has ordered everybody down, given that the supply is on battery: FSD is a latch that several
+// UPSes and upsd itself leave set on line. It is no word about the battery: it is set for others by Ebbtide itself too (nut.secondaries),
+// with as much time left as there is.
 func (s Status) forcedDown(m Mains) bool { return m == MainsOnBattery && s.Has(FSD) }
 
 // outputOff reports whether the words say that the load gets no power. Some UPSes always say OFF beside OL; what one that does not

@@ -46,7 +46,8 @@ type Supply struct {
 	Capacity Capacity `json:"capacity,omitzero"`
 }
 
-// ShortestOff is for how long an output must be off between its cut and its return, so that it is seen to be: it is looked at each few seconds.
+// ShortestOff is for how long an output must be off between its cut and its return, so that it is seen to be: it is looked at each few
+// seconds.
 const ShortestOff = 10 * time.Second
 
 // Conditions lists when its stages begin, in the order in which they do.

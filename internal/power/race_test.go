@@ -79,7 +79,8 @@ func TestSlackBelowIsSlackLessThan(t *testing.T) {
 		o, r := outlooks.Draw(t, "outlook"), races.Draw(t, "race")
 		slack := o.Slack(r)
 		for _, near := range []float64{-1000, -SlackGrain, -0.01, 0, 0.01, SlackGrain, 2 * SlackGrain, 1000} {
-			require.Equal(t, slack.Known && slack.Value < slack.Value+near, o.SlackBelow(r, slack.Value+near), "%v beside %v", near, slack.Value)
+			require.Equal(t, slack.Known && slack.Value < slack.Value+near, o.SlackBelow(r, slack.Value+near), "%v beside %v", near,
+				slack.Value)
 		}
 		at := rapid.Float64Range(-5000, 20_000).Draw(t, "at")
 		require.Equal(t, slack.Known && slack.Value < at, o.SlackBelow(r, at))
@@ -102,7 +103,8 @@ func TestSlackIsMonotone(t *testing.T) {
 		heavy.Rate *= slightly.Draw(t, "rate")
 		heavy.More = max(heavy.Rate, heavy.More*slightly.Draw(t, "more"))
 		require.LessOrEqual(t, heavy.Slack(r).Value, slack.Value)
-		longer := &Race{Need: slices.Clone(r.Need), Reserve: r.Reserve + time.Duration(rapid.IntRange(0, 2).Draw(t, "reserve"))*time.Nanosecond, Odds: r.Odds / slightly.Draw(t, "odds")}
+		longer := &Race{Need: slices.Clone(r.Need), Reserve: r.Reserve +
+			time.Duration(rapid.IntRange(0, 2).Draw(t, "reserve"))*time.Nanosecond, Odds: r.Odds / slightly.Draw(t, "odds")}
 		for i := range longer.Need {
 			longer.Need[i] += time.Duration(rapid.SampledFrom([]int{0, 1, 1e6, 1e10}).Draw(t, "longer"))
 		}
@@ -119,7 +121,10 @@ func TestSlackOfAbsurdNumbers(t *testing.T) {
 		for i := range o.Views {
 			o.Views[i] = View{Known: rapid.Bool().Draw(t, "known"), Burn: absurd.Draw(t, "burn"), Sigma: absurd.Draw(t, "sigma")}
 		}
-		r := &Race{Reserve: time.Duration(rapid.SampledFrom([]int64{0, 60e9, math.MaxInt64}).Draw(t, "reserve")), Odds: absurd.Draw(t, "odds")}
+		r := &Race{
+			Reserve: time.Duration(rapid.SampledFrom([]int64{0, 60e9, math.MaxInt64}).Draw(t, "reserve")),
+			Odds:    absurd.Draw(t, "odds"),
+		}
 		for range rapid.IntRange(0, 3).Draw(t, "shares") {
 			r.Need = append(r.Need, time.Duration(rapid.SampledFrom([]int64{0, 1, 60e9, math.MaxInt64}).Draw(t, "need")))
 		}

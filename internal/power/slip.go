@@ -2,8 +2,8 @@ package power
 
 import "time"
 
-// slip follows a figure that may fall by a wrong word of a driver. What lasts, of a fall by far between two words, counts only when it has been told for
-// long enough: a battery that breaks down goes on telling it.
+// slip follows a figure that may fall by a wrong word of a driver. What lasts, of a fall by far between two words, counts only when it has
+// been told for long enough: a battery that breaks down goes on telling it.
 type slip struct {
 	last  float64   // that was believed
 	by    flow      // when the battery did that
@@ -37,12 +37,14 @@ func (s *slip) believes(now time.Time, is float64, f flow, fellFar func(was, is 
 	return true
 }
 
-// chargeFell reports whether a charge fell by more than gauges do at once, and than a small battery gives in that time, or by more than half of all.
+// chargeFell reports whether a charge fell by more than gauges do at once, and than a small battery gives in that time, or by more than
+// half of all.
 func chargeFell(was, is float64, in time.Duration) bool {
 	return is < was-snapDrop-min(in.Minutes(), wholeFall)
 }
 
-// wholeFall is the most of a charge that is believed to be gone by one word, after however long a silence, and to be back by the second word of all.
+// wholeFall is the most of a charge that is believed to be gone by one word, after however long a silence, and to be back by the second
+// word of all.
 const wholeFall = 0.5
 
 // runtimeFell reports whether a runtime fell to less than half of what is left of it.

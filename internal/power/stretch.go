@@ -33,7 +33,8 @@ func (g *given) add(more given) {
 	g.loaded += more.loaded
 }
 
-// heard tells that the supply was heard, and whether it was on battery until now. Else it may have given nothing for as long as it was silent.
+// heard tells that the supply was heard, and whether it was on battery until now. Else it may have given nothing for as long as it was
+// silent.
 func (s *stretch) heard(still bool) {
 	if still {
 		s.add(s.unheard)

@@ -6,7 +6,8 @@ const (
 	// lowAfter is how long a UPS must say that its battery is low before it is believed: several raise LB within a
 	// second of going on battery, and a flap of the mains must never shut anything down.
 	lowAfter = 5 * time.Second
-	// ReturnAfter is how long mains must be there to count as back: a UPS that goes to and fro between a generator and its battery runs down.
+	// ReturnAfter is how long mains must be there to count as back: a UPS that goes to and fro between a generator and its battery runs
+	// down.
 	ReturnAfter = 5 * time.Second
 	// lineGap is the longest silence that does not interrupt a time on line.
 	lineGap = 15 * time.Second
@@ -56,8 +57,8 @@ func (t *Tracker) Declare(s Supply) {
 	t.battery.declare(s)
 }
 
-// Share gives what the load of another supply, in percent of that one's nominal output, is of this one's: the same where the runbook does not
-// say the watts of both.
+// Share gives what the load of another supply, in percent of that one's nominal output, is of this one's: the same where the runbook does
+// not say the watts of both.
 func (t *Tracker) Share(of *Tracker, load float64) float64 {
 	if t.watts <= 0 || of.watts <= 0 {
 		return load
@@ -109,8 +110,8 @@ func (t *Tracker) Observe(now time.Time, r Reading) {
 	t.battery.forget(now, t.flow())
 }
 
-// doubtEmpty drops figures by which nothing is left from one word to the next of a battery that had enough: cards and drivers tell a zero now and then, and that may be
-// the last word for long. It is so if the next word says it too.
+// doubtEmpty drops figures by which nothing is left from one word to the next of a battery that had enough: cards and drivers tell a zero
+// now and then, and that may be the last word for long. It is so if the next word says it too.
 func (t *Tracker) doubtEmpty(r *Reading) {
 	was := t.empty
 	t.empty = r.Runtime.Known && r.Runtime.Value <= 0 || r.Charge.Known && r.Charge.Value <= 0
@@ -141,8 +142,8 @@ func (t *Tracker) follow(now time.Time, m Mains) {
 	t.resume(now)
 }
 
-// hunts reports whether the mains are back for so short a time that they may go again: no stage begins for such flaps, and a battery that runs
-// down by them is none the fuller.
+// hunts reports whether the mains are back for so short a time that they may go again: no stage begins for such flaps, and a battery that
+// runs down by them is none the fuller.
 func (t *Tracker) hunts(now time.Time) bool {
 	return t.mains == MainsOnline && !t.out.IsZero() && now.Sub(t.since) < ReturnAfter
 }
@@ -155,16 +156,16 @@ func (t *Tracker) Interrupt(now time.Time) {
 	}
 }
 
-// AssumeOnBattery takes a supply that was never heard for one that is on battery: that it fails is known from before the tracker's time, and so
-// may be since when (TakeUp).
+// AssumeOnBattery takes a supply that was never heard for one that is on battery: that it fails is known from before the tracker's time,
+// and so may be since when (TakeUp).
 func (t *Tracker) AssumeOnBattery() {
 	if t.began && t.mains == MainsUnknown {
 		t.follow(t.heardAt, MainsOnBattery)
 	}
 }
 
-// AssumeCharge takes a supply that was not heard yet for one whose charge, in percent, was so low before the tracker's time, and charged for so
-// long after that; 0: nobody knows.
+// AssumeCharge takes a supply that was not heard yet for one whose charge, in percent, was so low before the tracker's time, and charged
+// for so long after that; 0: nobody knows.
 func (t *Tracker) AssumeCharge(charge float64, charged time.Duration) {
 	if charge > 0 && !t.began {
 		t.battery.refilled = charge / 100
@@ -175,8 +176,8 @@ func (t *Tracker) AssumeCharge(charge float64, charged time.Duration) {
 // Holds gives the percent of a charge that the battery can have at most, whatever its gauge says; never 0.
 func (t *Tracker) Holds() float64 { return max(1, 100*t.battery.refilled) }
 
-// sagging reports whether the input voltage is below what the UPS tolerates, or needs boosting from below 0.9 of nominal. What is not told any
-// more is as it was.
+// sagging reports whether the input voltage is below what the UPS tolerates, or needs boosting from below 0.9 of nominal. What is not told
+// any more is as it was.
 func (t *Tracker) sagging(now time.Time) bool {
 	v, nominal := t.voltage.get(now, t.mains), t.nominal.figure
 	if !v.Known {

@@ -16,7 +16,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata give now")
 
-// TestADischargeWithoutInputIsOnBattery: where the words speak of a discharge, and no voltage is at the input, the mains are gone whatever else they say.
+// TestADischargeWithoutInputIsOnBattery: where the words speak of a discharge, and no voltage is at the input, the mains are gone whatever
+// else they say.
 func TestADischargeWithoutInputIsOnBattery(t *testing.T) {
 	for _, tt := range []struct {
 		status  Status
@@ -276,7 +277,8 @@ func TestACurveAloneAfterARestart(t *testing.T) {
 	require.InDelta(t, was.Left.Value, is.Left.Value, 5)
 }
 
-// TestALoadOfNothingAfterARestart: a UPS whose load has gone off says 0, as one that measures none does. What it had counts, and not a full one.
+// TestALoadOfNothingAfterARestart: a UPS whose load has gone off says 0, as one that measures none does. What it had counts, and not a full
+// one.
 func TestALoadOfNothingAfterARestart(t *testing.T) {
 	now := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
 	sheet := Supply{ID: "ups", Curve: []Point{{Load: 20, Time: 40 * time.Minute}, {Load: 100, Time: 5 * time.Minute}}}

@@ -26,7 +26,8 @@ func (r *Referee) rule20(at time.Time, reported []ledger.NodeState) {
 		if n.forgot && at.Sub(n.toldAt) <= 2*guarded { // it is on its way still, and shows as on
 			continue
 		}
-		if r.drill != nil && n.commanded == 0 || r.unseenSince(at, i, closing) || n.lied && r.unseen(i) && at.Sub(n.saidAt) <= closing || r.justFell(at, i) {
+		if r.drill != nil && n.commanded == 0 || r.unseenSince(at, i, closing) || n.lied && r.unseen(i) && at.Sub(n.saidAt) <= closing ||
+			r.justFell(at, i) {
 			continue
 		}
 		if n.owed && decl.Kind != plan.Supply && n.now.State != plan.On && !isReported(reported, decl.ID) {
@@ -110,8 +111,8 @@ func (r *Referee) hasJustChanged(at time.Time, i int, verb plan.Verb) bool {
 	return was && n.saidAt.Before(n.changed) && at.Sub(n.changed) <= r.fresh(at, i)
 }
 
-// rule19Cut is rule 19 for an output: what is called cut is off, or was since it was told, or counts down, or took its cut and did not make it, or looks as
-// if it had been, since somebody switched on what only that starts.
+// rule19Cut is rule 19 for an output: what is called cut is off, or was since it was told, or counts down, or took its cut and did not make
+// it, or looks as if it had been, since somebody switched on what only that starts.
 func (r *Referee) rule19Cut(at time.Time, i int, verb plan.Verb) {
 	if verb != plan.Cut || r.place[i] < 0 {
 		return
@@ -136,7 +137,8 @@ func (r *Referee) rule19Reopened(at time.Time, i int, state plan.State) {
 func (r *Referee) rule19End(at time.Time, reported []ledger.NodeState) {
 	for i := range r.nodes {
 		n := &r.nodes[i]
-		if n.shownOff && n.listed && !n.misled && !r.forgetful && n.now.State == plan.On && !r.unseenSince(at, i, closing) && !isReported(reported, r.id(i)) {
+		if n.shownOff && n.listed && !n.misled && !r.forgetful && n.now.State == plan.On && !r.unseenSince(at, i, closing) &&
+			!isReported(reported, r.id(i)) {
 			r.violate(at, 19, r.id(i)+" was shown as off, is on, and nothing on record says that it came back")
 		}
 	}
@@ -161,8 +163,8 @@ func (r *Referee) Ended(at time.Time, end End) {
 
 // rule8: After a crash at any record, resume reaches all restored, or all down and cut, or an explicit wait for a person.
 //
-// With the mains on for long everything is over, unless it is on hold, or says what it waits for and the mains are not there, or an output stays off
-// until a person switches it on.
+// With the mains on for long everything is over, unless it is on hold, or says what it waits for and the mains are not there, or an output
+// stays off until a person switches it on.
 func (r *Referee) rule8(end End) string {
 	switch {
 	case !end.Open, end.Hold, r.stranded:

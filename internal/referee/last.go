@@ -34,8 +34,8 @@ func (r *Referee) leavesDirty(c *command, cache int) bool {
 	return (r.nodes[cache].failed.Has(plan.Flush) || r.forgetful) && r.isLastCall(c)
 }
 
-// isLastCall reports whether a node is told to go for want of time, on record: each supply that it draws its power from is about to be cut, near its end, or so
-// near to it that the stops of what it feeds would take until then. Storage is asked, and not powered off.
+// isLastCall reports whether a node is told to go for want of time, on record: each supply that it draws its power from is about to be cut,
+// near its end, or so near to it that the stops of what it feeds would take until then. Storage is asked, and not powered off.
 func (r *Referee) isLastCall(c *command) bool {
 	if c.decl.Switches || !c.node.intent.reasoned || !c.node.intent.pressed {
 		return false
@@ -57,7 +57,8 @@ func (r *Referee) isLastCall(c *command) bool {
 	return len(sources) > 0 && !slices.ContainsFunc(sources, lasts)
 }
 
-// lastTakes is how long it usually takes to flush and stop the storage that hangs on a supply, each after what stands on it, and to cut the output.
+// lastTakes is how long it usually takes to flush and stop the storage that hangs on a supply, each after what stands on it, and to cut the
+// output.
 func (r *Referee) lastTakes(supply int) (longest time.Duration) {
 	const cut = 30 * time.Second
 	takes := make([]time.Duration, r.estate.Len())
@@ -66,7 +67,8 @@ func (r *Referee) lastTakes(supply int) (longest time.Duration) {
 			takes[i] = max(takes[i], takes[d])
 		}
 		n := r.estate.Node(i)
-		holdsCache := (n.Kind == plan.VM || n.Kind == plan.Host) && slices.ContainsFunc(r.estate.Users(i), func(u int) bool { return r.estate.Node(u).Can.Has(plan.Flush) })
+		holdsCache := (n.Kind == plan.VM || n.Kind == plan.Host) &&
+			slices.ContainsFunc(r.estate.Users(i), func(u int) bool { return r.estate.Node(u).Can.Has(plan.Flush) })
 		if (n.Kind != plan.Other || n.Switches) && !holdsCache {
 			continue
 		}

@@ -8,14 +8,15 @@ import (
 	"ebbtide/internal/plan"
 )
 
-// inGoodTime is how long before its power goes storage could have been told to stop, at the least, where that is to be asked why it was not.
+// inGoodTime is how long before its power goes storage could have been told to stop, at the least, where that is to be asked why it was
+// not.
 const inGoodTime = 5 * time.Minute
 
-// judgeLeft notes storage that answers, and that loses its power without having been told to stop, though all that is on of what stands on it is of the same kind:
-// it answers, nothing on it has been on for minutes, and nobody told it to stop.
+// judgeLeft notes storage that answers, and that loses its power without having been told to stop, though all that is on of what stands on
+// it is of the same kind: it answers, nothing on it has been on for minutes, and nobody told it to stop.
 //
-// It is judged when an output goes off whose shutdown began in good time, which is heard and honest, and while the controller was there and free to act all the
-// while. Of another supply of the storage that went off unheard nobody could know.
+// It is judged when an output goes off whose shutdown began in good time, which is heard and honest, and while the controller was there and
+// free to act all the while. Of another supply of the storage that went off unheard nobody could know.
 func (r *Referee) judgeLeft(s *supply, at time.Time) {
 	began := slices.MaxFunc([]time.Time{s.triggeredAt, r.resumed, r.heldUntil}, time.Time.Compare)
 	isFree := r.has(Records) && !r.hold && !r.forgetful && !r.observes
@@ -32,7 +33,8 @@ func (r *Referee) judgeLeft(s *supply, at time.Time) {
 	}
 }
 
-// isLeft reports whether a node that others stand on answers, was not told to stop, and none of those was on in the last minutes that is not left as well.
+// isLeft reports whether a node that others stand on answers, was not told to stop, and none of those was on in the last minutes that is
+// not left as well.
 func (r *Referee) isLeft(at time.Time, i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	answers := n.now.State == plan.On && n.vain.IsZero() && !n.lied && at.Sub(n.changed) >= inGoodTime

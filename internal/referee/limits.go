@@ -18,7 +18,10 @@ type flights struct {
 }
 
 func newFlights(e *plan.Estate) flights {
-	f := flights{at: make([]int, e.Len()), again: make([]bool, e.Len()), total: make([]int, len(e.Limits())), lanes: make([][]int, len(e.Limits()))}
+	f := flights{
+		at: make([]int, e.Len()), again: make([]bool, e.Len()), total: make([]int, len(e.Limits())),
+		lanes: make([][]int, len(e.Limits())),
+	}
 	for i := range f.at {
 		f.at[i] = -1
 		if limit, lane := e.Lane(i); limit >= 0 && lane >= len(f.lanes[limit]) {

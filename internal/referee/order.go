@@ -27,9 +27,9 @@ func (r *Referee) isUnknowable(i int) bool {
 	return r.isHidden(i) || r.cameUnseen(i) || r.isMistaken(i) || r.isLate(i) || r.cameUpMute(i)
 }
 
-// cameUpMute reports whether a machine that was told to stop came up with its power, which nobody told to,
-// and has not answered since for as long as it boots and as proves it off after that (docs/adr/0005); or the same of the host of a VM. What it said
-// right before the controller was gone again is lost with that.
+// cameUpMute reports whether a machine that was told to stop came up with its power, which nobody told to, and has not answered since for
+// as long as it boots and as proves it off after that (docs/adr/0005); or the same of the host of a VM. What it said right before the
+// controller was gone again is lost with that.
 func (r *Referee) cameUpMute(i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	if host, known := r.estate.Index(decl.Host); known {
@@ -70,17 +70,19 @@ func (r *Referee) isLate(i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	isDark := func(f int) bool { return !r.supplyAt(f).output }
 	for _, d := range r.estate.Needs(i) {
-		if feeds := r.estate.Feeds(d); r.estate.Node(d).Kind == plan.Passive && len(feeds) > 0 && !slices.ContainsFunc(feeds, func(f int) bool { return !isDark(f) }) {
+		if feeds := r.estate.Feeds(d); r.estate.Node(d).Kind == plan.Passive && len(feeds) > 0 &&
+			!slices.ContainsFunc(feeds, func(f int) bool { return !isDark(f) }) {
 			return false
 		}
 	}
 	told := !n.toldAt.IsZero() && !n.started.After(n.toldAt)
-	return decl.OffAfter > 0 && n.now.State == plan.Stopping && told && n.vain.Sub(n.saidAt) >= decl.OffAfter && n.vain.Sub(n.toldAt) >= decl.OffAfter
+	return decl.OffAfter > 0 && n.now.State == plan.Stopping && told && n.vain.Sub(n.saidAt) >= decl.OffAfter &&
+		n.vain.Sub(n.toldAt) >= decl.OffAfter
 }
 
-// isMistaken reports whether somebody switched a node on again after it was told to stop, before the controller, which was away or to which it
-// showed as on all the while, saw that it went, and it does not answer now: nothing tells that from a node which has answered on its way down, as long as it may have
-// been on that.
+// isMistaken reports whether somebody switched a node on again after it was told to stop, before the controller, which was away or to which
+// it showed as on all the while, saw that it went, and it does not answer now: nothing tells that from a node which has answered on its way
+// down, as long as it may have been on that.
 func (r *Referee) isMistaken(i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	goes := decl.Time(plan.Stop).Within + decl.OffAfter + guarded
@@ -94,8 +96,8 @@ func (r *Referee) isHidden(i int) bool {
 	return r.startsUnheard(i, func(s *supply) bool { return s.heardAt.After(r.nodes[i].roused) })
 }
 
-// cameUnseen reports the same of a machine whose power came back while nobody could know of it, behind a supply that has not been heard
-// on line since: the controller was away, or the supply was silent and its battery gave out before its time, or for a moment in which that had
+// cameUnseen reports the same of a machine whose power came back while nobody could know of it, behind a supply that has not been heard on
+// line since: the controller was away, or the supply was silent and its battery gave out before its time, or for a moment in which that had
 // much left; or that was known, and is lost with the records of it; or it said that it was on right before.
 func (r *Referee) cameUnseen(i int) bool {
 	n := &r.nodes[i]
@@ -105,7 +107,8 @@ func (r *Referee) cameUnseen(i int) bool {
 	}
 	forgot := r.forgetful && roused.Before(r.resumed)
 	return r.startsUnheard(i, func(s *supply) bool {
-		between := !s.seen && !s.offAt.IsZero() && !r.nodes[s.node].meddled.Before(s.offAt) // it went off, and somebody switched it on, between two words of its UPS
+		// it went off, and somebody switched it on, between two words of its UPS
+		between := !s.seen && !s.offAt.IsZero() && !r.nodes[s.node].meddled.Before(s.offAt)
 		return !forgot && !s.brief && s.onlineAt.After(roused) || !s.sudden && !between && !roused.Before(r.resumed)
 	})
 }
@@ -133,8 +136,8 @@ func (r *Referee) state(i int) plan.State { return r.nodes[i].now.State }
 
 // rule1: Storage is never commanded off while anything that uses it is not proven off. A journal entry is no proof.
 //
-// Storage is whatever is neither a VM, a host nor an outlet. Judged from the truth: what uses it is off, or was given up, on record, and the
-// battery is near its end: else the storage would lose its power while on (docs/adr/0025).
+// Storage is whatever is neither a VM, a host nor an outlet. Judged from the truth: what uses it is off, or was given up, on record, and
+// the battery is near its end: else the storage would lose its power while on (docs/adr/0025).
 func (r *Referee) rule1(c *command) string {
 	if !c.stops() || c.decl.Kind == plan.VM || c.decl.Kind == plan.Host || c.decl.Kind == plan.Outlet {
 		return ""
@@ -156,7 +159,8 @@ func (r *Referee) rule2(c *command) string {
 	}
 	recorded := c.Verb == plan.Force && c.node.intent.reasoned
 	u := r.inTheWay(c.Node, func(u int) bool {
-		return recorded && r.estate.Node(u).Kind == plan.VM && (r.nodes[u].failed.Has(plan.Stop) || r.forgetful) || r.passesOver(c, u) || r.justMeddled(c.at, u)
+		return recorded && r.estate.Node(u).Kind == plan.VM && (r.nodes[u].failed.Has(plan.Stop) || r.forgetful) || r.passesOver(c, u) ||
+			r.justMeddled(c.at, u)
 	})
 	if u < 0 {
 		return ""
@@ -234,7 +238,8 @@ func (r *Referee) rule4(c *command) string {
 	}
 }
 
-// rule6: No start is sent to a stopping node and no stop to a starting one before it has settled, but for the power-off of a host in the reserve.
+// rule6: No start is sent to a stopping node and no stop to a starting one before it has settled, but for the power-off of a host in the
+// reserve.
 //
 // Nobody can see that of a node that has not answered for longer than a stop, or a power-off, may take since it was last told to, or
 // that somebody else has just told to, nor of a VM that has not answered since it came up with its host, nor of another that is silent
@@ -267,8 +272,8 @@ func (r *Referee) seemsOn(at time.Time, i int) bool {
 	return r.unseenSince(at, i, oldLook) || r.nodes[i].lied && r.unseen(i)
 }
 
-// groundOff gives what a node stands on, itself or through others, that was on, and is neither on nor said so last, nor may seem so; -1: nothing.
-// What is between says by being on that its outlet is, and a VM that its host is, or another.
+// groundOff gives what a node stands on, itself or through others, that was on, and is neither on nor said so last, nor may seem so; -1:
+// nothing. What is between says by being on that its outlet is, and a VM that its host is, or another.
 func (r *Referee) groundOff(at time.Time, i int) int {
 	for _, d := range r.estate.Needs(i) {
 		n, decl := &r.nodes[d], r.estate.Node(d)
@@ -277,7 +282,8 @@ func (r *Referee) groundOff(at time.Time, i int) int {
 		}
 		by := r.estate.Node(i)
 		vouched := decl.Kind == plan.Outlet && by.Kind != plan.Passive || by.Kind == plan.VM && !by.Bound && by.Host == decl.ID
-		if decl.Kind != plan.Manual && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && n.said != plan.On && !vouched && !r.seemsOn(at, d) {
+		if decl.Kind != plan.Manual && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && n.said != plan.On && !vouched &&
+			!r.seemsOn(at, d) {
 			return d
 		}
 		if deeper := r.groundOff(at, d); deeper >= 0 {
@@ -322,7 +328,8 @@ func (r *Referee) rule10Start(c *command) string {
 			return fmt.Sprintf("%s is started before %s, which it stands on through %s, is on", c.decl.ID, r.id(deeper), r.id(d))
 		}
 		n, decl := &r.nodes[d], r.estate.Node(d)
-		if decl.Kind != plan.Supply && decl.Kind != plan.Manual && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On && !r.seemsOn(c.at, d) {
+		if decl.Kind != plan.Supply && decl.Kind != plan.Manual && decl.Can.Has(plan.Stop) && n.listed && n.now.State != plan.On &&
+			!r.seemsOn(c.at, d) {
 			return fmt.Sprintf("%s is started before %s is on", c.decl.ID, decl.ID)
 		}
 	}
@@ -334,7 +341,8 @@ func (r *Referee) rule10Cut(c *command) string {
 	for _, u := range r.estate.Users(c.Node) {
 		n, decl := &r.nodes[u], r.estate.Node(u)
 		switchedOn := n.said == plan.Off && n.meddled.After(n.saidAt) // it drops with its supply anyway, so that nobody asks it once more
-		if decl.Kind == plan.Outlet && !switchedOn && decl.Can.Has(plan.Stop) && n.now.State == plan.On && n.listed && !n.failed.Has(plan.Stop) && !n.shownOff && !r.unseenSince(c.at, u, guarded) {
+		if decl.Kind == plan.Outlet && !switchedOn && decl.Can.Has(plan.Stop) && n.now.State == plan.On && n.listed &&
+			!n.failed.Has(plan.Stop) && !n.shownOff && !r.unseenSince(c.at, u, guarded) {
 			return fmt.Sprintf("the output of %s is cut before its outlet %s is off", c.decl.ID, decl.ID)
 		}
 	}

@@ -72,7 +72,8 @@ func (r *Referee) rule21(c *command) string {
 // before.
 func (r *Referee) hangs(c *command) bool {
 	st := c.node.now.State
-	return st == plan.Unknown || c.node.commanded.Has(plan.Force) || st != plan.On && c.at.Sub(c.node.toldAt) >= c.decl.Time(plan.Stop).Nominal
+	return st == plan.Unknown || c.node.commanded.Has(plan.Force) || st != plan.On &&
+		c.at.Sub(c.node.toldAt) >= c.decl.Time(plan.Stop).Nominal
 }
 
 // mayGo reports whether a node may be told to stop at all.
@@ -102,7 +103,8 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	if !r.isInReserve(s, at, p) {
 		return
 	}
-	if at.Sub(s.spent) < slowness+s.believes()+r.slowest || at.Sub(r.resumed) < weighed+r.slowest || r.hold || at.Sub(r.heldUntil) < slowness || s.aborted || s.due {
+	if at.Sub(s.spent) < slowness+s.believes()+r.slowest || at.Sub(r.resumed) < weighed+r.slowest || r.hold ||
+		at.Sub(r.heldUntil) < slowness || s.aborted || s.due {
 		return
 	}
 	listening := max(listens, r.policy.Shutdown.Longest(power.SilentOnBattery)) + slowness
@@ -120,8 +122,8 @@ func (r *Referee) rule11(s *supply, at time.Time, p Poll) {
 	}
 }
 
-// isInReserve follows since when the battery of a supply is down to the reserve, and reports whether this poll says that it is. A poll that is
-// missed says nothing, and changes nothing.
+// isInReserve follows since when the battery of a supply is down to the reserve, and reports whether this poll says that it is. A poll that
+// is missed says nothing, and changes nothing.
 func (r *Referee) isInReserve(s *supply, at time.Time, p Poll) bool {
 	switch {
 	case !p.Heard && at.Sub(s.heardAt) <= missedPoll:
@@ -135,8 +137,8 @@ func (r *Referee) isInReserve(s *supply, at time.Time, p Poll) bool {
 	return true
 }
 
-// isGoneForLong reports whether another supply is known to be lost, or about to be, for so long that the engine has acted on that. One that has not been heard
-// in this life of the controller is listened to first.
+// isGoneForLong reports whether another supply is known to be lost, or about to be, for so long that the engine has acted on that. One that
+// has not been heard in this life of the controller is listened to first.
 func (r *Referee) isGoneForLong(s *supply, at time.Time, listening time.Duration) bool {
 	young := !s.heardAt.After(r.resumed) && at.Sub(r.resumed) < listening
 	unknown := s.deaf && (young || s.heardOut.IsZero()) // it was well when it fell silent
@@ -145,15 +147,17 @@ func (r *Referee) isGoneForLong(s *supply, at time.Time, listening time.Duration
 		late = slowSilence
 	}
 	off := !s.output && at.Sub(s.offAt) >= late
-	return !s.online && !unknown && (s.due && at.Sub(s.dueAt) >= slowness || off || !s.spent.IsZero() && at.Sub(s.spent) >= slowness+s.believes())
+	return !s.online && !unknown && (s.due && at.Sub(s.dueAt) >= slowness || off || !s.spent.IsZero() &&
+		at.Sub(s.spent) >= slowness+s.believes())
 }
 
-// isToBeForced reports whether a node is a VM on its way down that the engine, as far as that can know, has had the time to power off since a supply
-// was down to the reserve.
+// isToBeForced reports whether a node is a VM on its way down that the engine, as far as that can know, has had the time to power off since
+// a supply was down to the reserve.
 func (r *Referee) isToBeForced(s *supply, at time.Time, i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	fresh := at.Sub(n.intent.at) < slowness+r.slowest && !n.intent.again && n.intent.at.Sub(s.spent) < weighed
-	if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || r.isOffUnshown(at, i) || r.rises(at, n) || r.forgetful {
+	if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || r.isOffUnshown(at, i) ||
+		r.rises(at, n) || r.forgetful {
 		return false
 	}
 	mute := !n.vain.IsZero() && at.Sub(s.spent) < slowSilence+s.believes()
@@ -180,7 +184,8 @@ func (r *Referee) isOffUnshown(at time.Time, i int) bool {
 // believes is how long it takes until what a supply says of its battery is believed, at the pace at which it is heard.
 func (s *supply) believes() time.Duration { return max(believed, words*min(s.every, slowPoll)) }
 
-// turnHasJustCome reports whether one of lower risk was powered off so short a time ago that what comes after it is still being made sure of.
+// turnHasJustCome reports whether one of lower risk was powered off so short a time ago that what comes after it is still being made sure
+// of.
 func (r *Referee) turnHasJustCome(i int, at time.Time) bool {
 	return slices.ContainsFunc(r.flights.nodes, func(j int) bool {
 		in := &r.nodes[j].intent
@@ -196,23 +201,28 @@ func (r *Referee) rises(at time.Time, n *node) bool {
 	return n.now.State == plan.Starting || n.now.State == plan.On && at.Sub(n.changed) < r.proves()
 }
 
-// rule20Cut is the part of rule 20 that speaks of the point of no return: what only a power cycle starts again is cut before
-// it is expected back, unless something that goes with that supply was given up, on record, or a cut was not made and nothing waits for one. One that was to come after
-// its mains were back is nobody's plan: it may be called off.
+// rule20Cut is the part of rule 20 that speaks of the point of no return: what only a power cycle starts again is cut before it is expected
+// back, unless something that goes with that supply was given up, on record, or a cut was not made and nothing waits for one. One that was
+// to come after its mains were back is nobody's plan: it may be called off.
 func (r *Referee) rule20Cut(s *supply, at time.Time, when string) {
-	if !s.committed || s.cut || s.afterAll || s.uncut && (s.missed || !r.waitsForCycle(s)) || r.gaveUp(s) || r.looksCycled(s, s.committedAt) {
+	if !s.committed || s.cut || s.afterAll || s.uncut && (s.missed || !r.waitsForCycle(s)) || r.gaveUp(s) ||
+		r.looksCycled(s, s.committedAt) {
 		return
 	}
 	r.violate(at, 20, fmt.Sprintf("%s past the point of no return, and %s was not cut", when, r.id(s.node)))
 }
 
-// waitsForCycle reports whether anything that only the cycle of a supply starts, and that was on, is not, as far as anybody can know. What another feeds
-// all the while that starts not; of what an outage that is forgotten has told a moment before nobody knows.
+// waitsForCycle reports whether anything that only the cycle of a supply starts, and that was on, is not, as far as anybody can know. What
+// another feeds all the while that starts not; of what an outage that is forgotten has told a moment before nobody knows.
 func (r *Referee) waitsForCycle(s *supply) bool {
 	return slices.ContainsFunc(r.estate.Users(s.node), func(u int) bool {
 		n := &r.nodes[u]
-		otherwise := slices.ContainsFunc(r.estate.Feeds(u), func(f int) bool { return f != s.node && r.place[f] >= 0 && r.lasts(r.supplyAt(f)) })
-		return r.estate.Node(u).ByPower && !otherwise && n.listed && !n.forgot && !r.unseen(u) && n.now.State != plan.On && n.now.State != plan.Gone
+		otherwise := slices.ContainsFunc(r.estate.Feeds(u), func(f int) bool {
+			return f != s.node && r.place[f] >= 0 &&
+				r.lasts(r.supplyAt(f))
+		})
+		return r.estate.Node(u).ByPower && !otherwise && n.listed && !n.forgot && !r.unseen(u) && n.now.State != plan.On &&
+			n.now.State != plan.Gone
 	})
 }
 

@@ -23,12 +23,15 @@ type protection struct {
 	lost       bool      // somebody else, or a command that was given up, has changed it since
 }
 
-// protectionSet notes how a node is set when it comes into the snapshot, or was said to be where nobody could know, or where it has been told
-// already: then it is what it was before that.
+// protectionSet notes how a node is set when it comes into the snapshot, or was said to be where nobody could know, or where it has been
+// told already: then it is what it was before that.
 func (r *Referee) protectionSet(i int, said *ledger.NodeState) {
 	n := &r.nodes[i]
 	a := n.protection
-	n.protection = protection{announced: a.announced, before: a.before, forgot: a.forgot, was: n.now.Protected, set: n.now.Set, seen: said == nil || said.Protected != plan.NotKnown}
+	n.protection = protection{
+		announced: a.announced, before: a.before, forgot: a.forgot, was: n.now.Protected, set: n.now.Set,
+		seen: said == nil || said.Protected != plan.NotKnown,
+	}
 	if a.announced {
 		n.protection.was, n.protection.set = a.before.Protected, a.before.Set
 		return
@@ -85,28 +88,31 @@ func (r *Referee) rule12(c *command) string {
 		switch {
 		case decl.Kind != plan.Cluster && c.decl.Kind == plan.VM:
 			return fmt.Sprintf("%s was told to stop while the cache %s is in write-back", c.decl.ID, decl.ID)
-		case decl.Kind == plan.Cluster && c.decl.Stage == power.ShutdownStage && (slices.Contains(r.estate.Dependents(i), c.Node) || r.carriesCluster(c.Node, i)):
+		case decl.Kind == plan.Cluster && c.decl.Stage == power.ShutdownStage &&
+			(slices.Contains(r.estate.Dependents(i), c.Node) || r.carriesCluster(c.Node, i)):
 			return fmt.Sprintf("%s was told to stop while the cluster %s was not suspended", c.decl.ID, decl.ID)
 		}
 	}
 	return ""
 }
 
-// rule12Clean is the part of rule 12 that speaks of data: nothing stops that holds any which is not on its storage, nor the storage of such a cache, but where
-// that was given up and the power goes in any case.
+// rule12Clean is the part of rule 12 that speaks of data: nothing stops that holds any which is not on its storage, nor the storage of such
+// a cache, but where that was given up and the power goes in any case.
 func (r *Referee) rule12Clean(c *command) string {
 	if c.decl.Can.Has(plan.Flush) && c.node.now.Dirty && !c.node.isDown() && !r.unseenLately(c, c.Node) && !r.leavesDirty(c, c.Node) {
 		return c.decl.ID + " was told to stop with dirty data"
 	}
 	for _, i := range r.protectors {
-		if n, decl := &r.nodes[i], r.estate.Node(i); decl.Can.Has(plan.Flush) && n.now.Dirty && n.now.State == plan.On && slices.Contains(r.estate.Needs(i), c.Node) && !r.unseenLately(c, i) && !r.leavesDirty(c, i) {
+		if n, decl := &r.nodes[i], r.estate.Node(i); decl.Can.Has(plan.Flush) && n.now.Dirty && n.now.State == plan.On &&
+			slices.Contains(r.estate.Needs(i), c.Node) && !r.unseenLately(c, i) && !r.leavesDirty(c, i) {
 			return fmt.Sprintf("%s was told to stop while its cache %s is dirty", c.decl.ID, decl.ID)
 		}
 	}
 	return ""
 }
 
-// isYetToBeProtected reports whether a cache or a cluster is taken down in this outage, or by this drill, and is in use as ever, though it can be suspended.
+// isYetToBeProtected reports whether a cache or a cluster is taken down in this outage, or by this drill, and is in use as ever, though it
+// can be suspended.
 func (r *Referee) isYetToBeProtected(c *command, i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	r.asking.anew()
@@ -115,14 +121,15 @@ func (r *Referee) isYetToBeProtected(c *command, i int) bool {
 	}
 	r.asking.anew()
 	taken := r.goesDark(i, func(s *supply) bool { return s.longOut && !s.aborted }) || r.drill != nil && r.drill[i]
-	if decl.Can.Has(plan.Flush) && slices.ContainsFunc(r.estate.Needs(i), func(d int) bool { return r.place[d] < 0 && r.nodes[d].isDown() }) {
+	if decl.Can.Has(plan.Flush) && slices.ContainsFunc(r.estate.Needs(i),
+		func(d int) bool { return r.place[d] < 0 && r.nodes[d].isDown() }) {
 		return false // what it keeps its data on is off, and so is it as far as anybody can write to it
 	}
 	return taken && n.now.State == plan.On && !n.now.Protected && !n.failed.Has(plan.Protect) && !r.unseenLately(c, i)
 }
 
-// cameWhileAway reports whether a node was told to stop in this outage, and somebody switched it on again while the controller was away, which has not seen
-// it go since: to that it is at the stop which it was told.
+// cameWhileAway reports whether a node was told to stop in this outage, and somebody switched it on again while the controller was away,
+// which has not seen it go since: to that it is at the stop which it was told.
 func (r *Referee) cameWhileAway(i int) bool {
 	n := &r.nodes[i]
 	return n.commanded > 0 && n.meddled.After(n.toldAt) && r.resumed.After(n.meddled) && !n.wentAt.After(r.resumed)
@@ -170,7 +177,8 @@ const AsUsual = "as usual"
 func (r *Referee) rule12End(at time.Time, reported []ledger.NodeState) {
 	for _, i := range r.protectors {
 		n, decl := &r.nodes[i], r.estate.Node(i)
-		if !n.protection.announced || !decl.Can.Has(plan.Unprotect) || r.unseenSince(at, i, closing) || r.forgetful || n.protection.lost || n.now.State == plan.Gone || isReported(reported, decl.ID) {
+		if !n.protection.announced || !decl.Can.Has(plan.Unprotect) || r.unseenSince(at, i, closing) || r.forgetful || n.protection.lost ||
+			n.now.State == plan.Gone || isReported(reported, decl.ID) {
 			continue
 		}
 		if n.now.Set != n.protection.set && (n.protection.seen || n.now.Set != AsUsual) {

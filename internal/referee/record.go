@@ -61,7 +61,8 @@ func (r *Referee) begin(at time.Time) {
 		n.stolen = (lost && n.wasOn || n.stolen) && st != plan.On && st != plan.Starting
 		n.wasOn = st == plan.On || st == plan.Starting || st == plan.Unknown || n.now.Dark || r.unseen(i) || n.stolen
 		setByWhom := protection{forgot: lost && n.protection.announced}
-		n.known, n.listed, n.owed, n.failed, n.commanded, n.protection, n.shownOff, n.misled, n.toldToStop, n.taken = false, false, false, 0, 0, setByWhom, false, false, false, false
+		n.known, n.listed, n.owed, n.failed, n.commanded, n.protection, n.shownOff, n.misled, n.toldToStop, n.taken = false, false, false,
+			0, 0, setByWhom, false, false, false, false
 		if !r.has(Records) { // what is on is what a snapshot would have
 			n.listed, n.owed = st == plan.On, st == plan.On
 			r.protectionSet(i, nil)
@@ -133,7 +134,8 @@ func (r *Referee) snapped(at time.Time, rec *ledger.Record) {
 // on and has lost its power since.
 func (r *Referee) isOwed(at time.Time, i int) bool {
 	n := &r.nodes[i]
-	unknown := r.unseen(i) && !n.listed                                                       // somebody has switched it on since the last look at it
+	// somebody has switched it on since the last look at it
+	unknown := r.unseen(i) && !n.listed
 	since := n.said == plan.Off && n.saidAt.Before(n.changed) && at.Sub(n.saidAt) <= surveyed // or it has come up by itself since that
 	return n.now.State == plan.On && !unknown && (n.listed || !since) || n.listed && n.now.State == plan.Starting || n.owed && n.now.Dark
 }
@@ -220,7 +222,10 @@ func (r *Referee) ofNode(at time.Time, i int, rec *ledger.Record) {
 	switch rec.Kind {
 	case ledger.Intent:
 		r.moved = at
-		r.intend(at, i, intent{verb: *rec.Verb, op: uint64(rec.Op), at: at, life: r.life, again: rec.Attempt > 1, reasoned: rec.Reason != "", pressed: rec.Cause == ledger.Pressed || rec.Cause == dropping})
+		r.intend(at, i, intent{
+			verb: *rec.Verb, op: uint64(rec.Op), at: at, life: r.life, again: rec.Attempt > 1,
+			reasoned: rec.Reason != "", pressed: rec.Cause == ledger.Pressed || rec.Cause == dropping,
+		})
 		r.protectionTold(i, *rec.Verb)
 		r.rule9(i, at)
 	case ledger.Accepted:
@@ -256,7 +261,8 @@ func (r *Referee) accepted(i int, verb plan.Verb, outcome ledger.Outcome) {
 	if outcome == ledger.Refused && verb == plan.Start { // nobody waits for what may refuse for good
 		r.fly(i, false)
 	}
-	if isLost := outcome == ledger.Refused || outcome == ledger.Unreached; isLost && verb == plan.Force && !n.toldAtBefore.IsZero() { // it goes on as it went
+	// it goes on as it went
+	if isLost := outcome == ledger.Refused || outcome == ledger.Unreached; isLost && verb == plan.Force && !n.toldAtBefore.IsZero() {
 		n.toldAt, n.toldBy = n.toldAtBefore, plan.Stop
 	}
 }
@@ -297,7 +303,8 @@ func (r *Referee) wasTried(at time.Time, i int, verb plan.Verb) bool {
 		return r.nodes[u].failed.Has(plan.Stop) && !r.nodes[u].isDown()
 	})
 	mayBeSent := verb == plan.Flush && n.intent.verb == verb && n.intent.life < r.life // before a crash, and nobody knows
-	return isPlug || mayBeSent || n.commanded.Has(verb) || n.commanded.Has(plan.Force) || silent || r.estate.Node(i).Kind == plan.Manual || n.now.State == plan.Gone || n.now.State == plan.Stopping
+	return isPlug || mayBeSent || n.commanded.Has(verb) || n.commanded.Has(plan.Force) || silent || r.estate.Node(i).Kind == plan.Manual ||
+		n.now.State == plan.Gone || n.now.State == plan.Stopping
 }
 
 // proven takes that something is shown as done.

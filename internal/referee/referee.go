@@ -41,8 +41,8 @@ type Options struct {
 // not to be called at the same time.
 type Referee struct {
 	Violations []string // each begins with the number of its rule
-	// Avoidable tells of storage that lost its power without a stop, for which there was time: no rule can promise that, since there is always one more way in
-	// which what stands on it may not be known to be off. A campaign counts it.
+	// Avoidable tells of storage that lost its power without a stop, for which there was time: no rule can promise that, since there is
+	// always one more way in which what stands on it may not be known to be off. A campaign counts it.
 	Avoidable []string
 
 	estate     *plan.Estate
@@ -259,8 +259,8 @@ func (n *node) heard() int {
 	return n.looks
 }
 
-// Told tells that the answer of a node has come to the controller, and whether it is wrong. Who knows beforehand that it answers wrongly may
-// say so before any probe.
+// Told tells that the answer of a node has come to the controller, and whether it is wrong. Who knows beforehand that it answers wrongly
+// may say so before any probe.
 func (r *Referee) Told(at time.Time, i int, wrongly bool) {
 	n := &r.nodes[i]
 	n.vain, n.cameAt = time.Time{}, n.saidAt
@@ -282,7 +282,8 @@ func (r *Referee) Resumed(at time.Time) {
 	for k := range r.supplies {
 		s := &r.supplies[k]
 		s.missed = s.missed || s.uncut
-		if r.has(Records) && !s.written && !s.heardOut.IsZero() && s.output { // that it fails was heard by the life that is over, and is not on record
+		// that it fails was heard by the life that is over, and is not on record
+		if r.has(Records) && !s.written && !s.heardOut.IsZero() && s.output {
 			s.heardOut, s.longOut, s.failed, s.fell = time.Time{}, false, false, false
 			r.follow(s)
 		}
@@ -367,7 +368,8 @@ func (r *Referee) justMeddled(at time.Time, i int) bool {
 	decl := r.estate.Node(i)
 	comes := n.now.State == plan.Starting || n.now.State == plan.On
 	byItself := comes && (decl.Kind == plan.VM || decl.Host != "") && n.began.Sub(n.started) > time.Minute && n.cameAt.Before(n.began)
-	return byItself && at.Sub(n.began) <= r.fresh(at, i) || !n.meddled.IsZero() && n.heard() == 0 && !r.tellsOf(i) && (asked && gone || at.Sub(n.meddled) <= r.fresh(at, i))
+	return byItself && at.Sub(n.began) <= r.fresh(at, i) || !n.meddled.IsZero() && n.heard() == 0 && !r.tellsOf(i) &&
+		(asked && gone || at.Sub(n.meddled) <= r.fresh(at, i))
 }
 
 // inVain reports whether a node was asked in vain so short a time ago that a command may rest on that. It counts from the question: that no

@@ -22,7 +22,10 @@ import (
 func room(t *testing.T, large bool) *plan.Estate {
 	t.Helper()
 	node := func(id string, kind plan.Kind, needs, feeds string, verbs ...plan.Verb) plan.Node {
-		return plan.Node{ID: id, Type: kind.String(), Kind: kind, DependsOn: strings.Fields(needs), FedBy: strings.Fields(feeds), Can: plan.VerbSet(verbs...), Stage: power.ShutdownStage}
+		return plan.Node{
+			ID: id, Type: kind.String(), Kind: kind, DependsOn: strings.Fields(needs), FedBy: strings.Fields(feeds),
+			Can: plan.VerbSet(verbs...), Stage: power.ShutdownStage,
+		}
 	}
 	cut, vm := []plan.Verb{plan.Cut, plan.Start}, []plan.Verb{plan.Stop, plan.Force, plan.Start}
 	nodes := []plan.Node{
@@ -114,7 +117,10 @@ func tellStory(t *testing.T, estate *plan.Estate, sight referee.Sight, text stri
 		n := s.estate.Node(i)
 		s.nodes[n.ID] = &referee.Condition{State: plan.On, Set: "fast", Protected: n.ID == "flash"}
 		if n.Kind == plan.Supply {
-			s.polls = append(s.polls, &referee.Poll{Supply: i, Mains: true, On: true, Heard: true, Honest: true, Charge: 1, Left: time.Hour})
+			s.polls = append(s.polls, &referee.Poll{
+				Supply: i, Mains: true, On: true, Heard: true, Honest: true, Charge: 1,
+				Left: time.Hour,
+			})
 		}
 		s.Changed(s.now, i, *s.nodes[n.ID])
 	}

@@ -72,12 +72,14 @@ const quietPoll = 20 * time.Second
 
 // Poll is the truth about a supply at the moment at which it is polled.
 type Poll struct {
-	Supply int           // its node
-	Mains  bool          // its input is there
-	On     bool          // and so is its output, and nothing that the policy takes its load down for
-	Unfit  bool          // its mains are on, and it is too hot, or browned out however shortly, for something to be started on it: no battery runs down
-	Heard  bool          // the controller was there, and its UPS answered
-	Untold bool          // nobody can tell whether its mains are gone: it was told to end a test, and may take its time, or fell silent in one
+	Supply int  // its node
+	Mains  bool // its input is there
+	On     bool // and so is its output, and nothing that the policy takes its load down for
+	// its mains are on, and it is too hot, or browned out however shortly, for something to be started on it: no battery runs down
+	Unfit bool
+	Heard bool // the controller was there, and its UPS answered
+	// nobody can tell whether its mains are gone: it was told to end a test, and may take its time, or fell silent in one
+	Untold bool
 	Honest bool          // its UPS says how it is
 	Charge float64       // from 0 to 1, as its UPS tells it
 	Left   time.Duration // that its battery lasts
@@ -92,7 +94,7 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 		s.every = at.Sub(s.heardAt)
 	}
 	switch {
-	case (!p.Mains || p.Unfit) && !p.Heard && at.Sub(s.heardAt) <= missedPoll+quietPoll: // of the question when it was on again nobody can tell
+	case (!p.Mains || p.Unfit) && !p.Heard && at.Sub(s.heardAt) <= missedPoll+quietPoll: // when it was on again nobody can tell
 	case !p.Mains, p.Unfit:
 		s.since, s.opened = time.Time{}, false
 	case s.since.IsZero():
@@ -110,8 +112,8 @@ func (r *Referee) Polled(at time.Time, p Poll) {
 	r.rule11(s, at, p)
 }
 
-// followAnswer follows whether a supply is heard, and what that tells of its output: how long it was dark unheard, that it was seen to be, that a cut which
-// did not come was missed.
+// followAnswer follows whether a supply is heard, and what that tells of its output: how long it was dark unheard, that it was seen to be,
+// that a cut which did not come was missed.
 func (r *Referee) followAnswer(s *supply, at time.Time, p Poll) {
 	if p.Heard && s.output && s.offAt.After(s.heardAt) {
 		s.brief = at.Sub(s.heardAt) <= min(briefly, s.heardLeft/lastsLonger)+missedPoll
@@ -157,8 +159,8 @@ func (r *Referee) hear(s *supply, at time.Time, p Poll) {
 	s.fell = s.fell && (s.heardOn.IsZero() || at.Sub(s.heardOn) < settles || at.Sub(r.resumed) < settles)
 }
 
-// A battery that is to last for so much longer may be unheard for a moment, in which it gives out and its mains come back: that nobody takes for more than
-// what its card or its driver does, or a restart of ours (docs/adr/0019).
+// A battery that is to last for so much longer may be unheard for a moment, in which it gives out and its mains come back: that nobody
+// takes for more than what its card or its driver does, or a restart of ours (docs/adr/0019).
 const (
 	briefly     = time.Minute
 	lastsLonger = 5 // times as long as that
@@ -222,8 +224,8 @@ func (r *Referee) commit(s *supply, at time.Time, afterAll bool) {
 	r.follow(s)
 }
 
-// mayBeCutAfterAll judges that a supply whose mains are there is to be cut: only one that failed in this outage, or may have, for something that is off and comes on by
-// nothing but that, and where nothing that it feeds is on, as far as anybody can know.
+// mayBeCutAfterAll judges that a supply whose mains are there is to be cut: only one that failed in this outage, or may have, for something
+// that is off and comes on by nothing but that, and where nothing that it feeds is on, as far as anybody can know.
 func (r *Referee) mayBeCutAfterAll(s *supply, at time.Time) {
 	if !s.failed && s.speaks.IsZero() { // nor was it silent, in which it may have
 		r.violate(at, 21, r.id(s.node)+" is to be cut, and did not fail")
@@ -232,8 +234,10 @@ func (r *Referee) mayBeCutAfterAll(s *supply, at time.Time) {
 	waits := false
 	for _, i := range r.estate.Dependents(s.node) {
 		n, decl := &r.nodes[i], r.estate.Node(i)
-		waits = waits || decl.ByPower && (n.commanded&plan.VerbSet(plan.Stop, plan.Force) != 0 || r.mayBeTold(n)) && n.now.State == plan.Off && slices.Contains(r.estate.Sources(i), s.node)
-		if stays := decl.Can.Has(plan.Stop) && decl.Kind != plan.Outlet && decl.Kind != plan.Self && decl.Kind != plan.Manual; stays && n.now.State == plan.On && n.said == plan.On && !n.cameAt.Before(n.saidAt) {
+		waits = waits || decl.ByPower && (n.commanded&plan.VerbSet(plan.Stop, plan.Force) != 0 || r.mayBeTold(n)) &&
+			n.now.State == plan.Off && slices.Contains(r.estate.Sources(i), s.node)
+		if stays := decl.Can.Has(plan.Stop) && decl.Kind != plan.Outlet && decl.Kind != plan.Self && decl.Kind != plan.Manual; stays &&
+			n.now.State == plan.On && n.said == plan.On && !n.cameAt.Before(n.saidAt) {
 			r.violate(at, 21, fmt.Sprintf("%s is to be cut after its mains are back, and %s is on", r.id(s.node), decl.ID))
 		}
 	}

@@ -118,7 +118,8 @@ func (c *simSupply) left() time.Duration {
 
 // honest reports whether its UPS says how it is.
 func (c *simSupply) honest() bool {
-	return !slices.ContainsFunc(c.Says, func(l Lie) bool { return l != Slips }) && c.Bias == 0 && c.output && c.DiesAt == 0 && c.healthy() == 1 && c.Steps == 0
+	return !slices.ContainsFunc(c.Says, func(l Lie) bool { return l != Slips }) && c.Bias == 0 && c.output && c.DiesAt == 0 &&
+		c.healthy() == 1 && c.Steps == 0
 }
 
 // gauge is the charge as its UPS tells it, from 0 to 1.
@@ -152,7 +153,8 @@ func (s *simulation) holds(state power.State) bool {
 	return p.Shutdown.Holds(f) || slices.ContainsFunc(p.Shed, func(st power.Stage) bool { return st.When.Holds(f) })
 }
 
-// isUnfit reports whether nothing is to be started on a supply that is on line: it is too hot, or browned out however shortly, for the policy.
+// isUnfit reports whether nothing is to be started on a supply that is on line: it is too hot, or browned out however shortly, for the
+// policy.
 func (s *simulation) isUnfit(c *simSupply) bool {
 	state := power.State{Mains: power.MainsOnline, Temperature: c.temperature}
 	if c.sags() {

@@ -124,7 +124,8 @@ func TestLoadMovesToTheSurvivor(t *testing.T) {
 	right, _ := told(t, "right", `
 supplies: {left: {dies_at: 50%}}
 nodes: {lamp: {off: true}}
-events: [{at: 1m, supply: left, mains: off}, {at: 1m, supply: right, mains: off}, {at: 100m, supply: left, mains: on}, {at: 100m, supply: right, mains: on}]`)
+events: [{at: 1m, supply: left, mains: off}, {at: 1m, supply: right, mains: off},
+  {at: 100m, supply: left, mains: on}, {at: 100m, supply: right, mains: on}]`)
 	const moved = time.Minute + 750*time.Second
 	require.InDelta(t, 50, right(moved-5*time.Second).Load.Value, 1e-9)
 	require.InDelta(t, 100, right(moved+5*time.Second).Load.Value, 1e-9)
@@ -136,7 +137,8 @@ func TestOverloadTrips(t *testing.T) {
 	t.Parallel()
 	right, result := told(t, "right", `
 supplies: {left: {dies_at: 90%}}
-events: [{at: 1m, supply: right, extra_load: 30%}, {at: 1m, supply: left, mains: off}, {at: 1m, supply: right, mains: off}, {at: 100m, supply: left, mains: on}, {at: 100m, supply: right, mains: on}]`)
+events: [{at: 1m, supply: right, extra_load: 30%}, {at: 1m, supply: left, mains: off}, {at: 1m, supply: right, mains: off},
+  {at: 100m, supply: left, mains: on}, {at: 100m, supply: right, mains: on}]`)
 	require.Less(t, lost(t, right, 90*time.Minute), 5*time.Minute)
 	require.Contains(t, result.Crashed, "esx")
 }
@@ -151,7 +153,8 @@ events: [{at: 1m, supply: left, temperature: 45.5}, {at: 2m, supply: left, volta
 	require.Zero(t, at.Voltage)
 	require.InDelta(t, 90, at.Charge.Value, 1e-9)
 	require.Equal(t, power.Known(45.5), left(61*time.Second).Temperature)
-	require.Equal(t, [2]power.Figure{power.Known(180), power.Known(230)}, [2]power.Figure{left(121 * time.Second).Voltage, left(121 * time.Second).Nominal})
+	require.Equal(t, [2]power.Figure{power.Known(180), power.Known(230)},
+		[2]power.Figure{left(121 * time.Second).Voltage, left(121 * time.Second).Nominal})
 	require.False(t, left(179*time.Second).Status.Has(power.OVER))
 	require.True(t, left(181*time.Second).Status.Has(power.OVER))
 }

@@ -16,7 +16,8 @@ import (
 func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 	b := builder{Document: d, estate: c.Estate, sc: Scenario{
 		Settings:  engine.Settings{Estate: c.Estate, Policy: c.Policy, Supplies: c.Supplies, Mode: ledger.ModeSimulate},
-		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, GoneAt: map[string]int{}, BMCs: map[string]BMC{}, Habits: map[string]Habit{},
+		Batteries: map[string]Battery{}, Faults: map[string]Fault{}, LiesAt: map[string]int{}, GoneAt: map[string]int{},
+		BMCs: map[string]BMC{}, Habits: map[string]Habit{},
 		Watched: d.Watched, Poll: d.Poll, PollQuiet: d.PollQuiet, EstimateTrials: d.Trials, For: 12 * time.Hour,
 	}}
 	if d.Version != DocumentVersion {
@@ -33,7 +34,8 @@ func (d *Document) Build(c *runbook.Compiled) (Scenario, []error) {
 	b.supplies()
 	b.nodes()
 	b.events()
-	b.sc.CrashAt, b.sc.CrashOn, b.sc.Away = b.counts("crash_after", d.CrashAfter), b.counts("crash_after_command", d.CrashAfterCommand), d.Away
+	b.sc.CrashAt, b.sc.CrashOn, b.sc.Away = b.counts("crash_after", d.CrashAfter), b.counts("crash_after_command", d.CrashAfterCommand),
+		d.Away
 	return b.sc, b.errs
 }
 

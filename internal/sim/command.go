@@ -76,7 +76,8 @@ func (s *simulation) turnsDown(i int, verb plan.Verb) (ledger.Outcome, string) {
 	switch {
 	case t.fault == Busy && t.commands <= 2:
 		return ledger.Busy, "another task is running"
-	case t.fault == Deny && t.commands == 1 && verb == plan.Force && s.scenario.BMCs[decl.ID] != "": // the word of the BMC is told, and nobody learns of this one
+	case t.fault == Deny && t.commands == 1 && verb == plan.Force &&
+		s.scenario.BMCs[decl.ID] != "": // the word of the BMC is told, and nobody learns of this one
 		return ledger.Refused, "it refuses"
 	case t.fault == Unready && t.commands%3 != 0 && (verb == plan.Stop || verb == plan.Start):
 		return ledger.Refused, "it is not ready for that"

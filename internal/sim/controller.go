@@ -52,7 +52,8 @@ func (s *simulation) write(rec ledger.Record) {
 	}
 }
 
-// Counted gives the records that crashes are counted by: what only says that a supply is on battery still comes round by the clock, and is none.
+// Counted gives the records that crashes are counted by: what only says that a supply is on battery still comes round by the clock, and is
+// none.
 func Counted(records []ledger.Record) []ledger.Record {
 	return slices.DeleteFunc(slices.Clone(records), func(r ledger.Record) bool { return !isCounted(&r) })
 }
@@ -122,8 +123,8 @@ type left struct {
 	skew time.Duration
 }
 
-// setFairly has a clock that was set back while the controller was away as it was before, where that would hide how long it was away, and not say so:
-// nobody can know that.
+// setFairly has a clock that was set back while the controller was away as it was before, where that would hide how long it was away, and
+// not say so: nobody can know that.
 func (s *simulation) setFairly() {
 	if back := s.left.skew - s.skew; back > 0 && back <= s.now.Sub(s.left.at) {
 		s.skew = s.left.skew
@@ -144,8 +145,8 @@ func openRecords(all []ledger.Record) []ledger.Record {
 	return nil
 }
 
-// lostAnswers has a controller that was thrown away know of the stops whose answers that has cost it: it takes them for accepted where the node
-// answered right before.
+// lostAnswers has a controller that was thrown away know of the stops whose answers that has cost it: it takes them for accepted where the
+// node answered right before.
 func (s *simulation) lostAnswers() {
 	open := map[string]bool{}
 	for _, r := range openRecords(s.result.Records) {

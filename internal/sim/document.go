@@ -122,7 +122,10 @@ func (c *ConditionDecl) wrong(n *plan.Node) string {
 
 // habit gives how a node answers and comes up.
 func (c *ConditionDecl) habit() Habit {
-	h := Habit{Fails: c.Fails, Refuses: c.Refuses, Network: c.Network, ThroughHost: c.ThroughHost, Lags: c.Lags, ShowsOn: c.ShowsOn, Slow: c.Slow, Way: c.Way, BootsAfter: c.BootsAfter}
+	h := Habit{
+		Fails: c.Fails, Refuses: c.Refuses, Network: c.Network, ThroughHost: c.ThroughHost, Lags: c.Lags, ShowsOn: c.ShowsOn,
+		Slow: c.Slow, Way: c.Way, BootsAfter: c.BootsAfter,
+	}
 	if c.SelfTest != nil {
 		if h.SelfTest = *c.SelfTest; h.SelfTest == 0 {
 			h.SelfTest = -1
@@ -205,7 +208,10 @@ func (d *Document) Inventory() map[string][]plan.Member {
 }
 
 func (b *BatteryDecl) battery() Battery {
-	out := Battery{Charge: 1, Runtime: b.Runtime, Recharge: b.Recharge, DiesAt: float64(b.DiesAt) / 100, Steps: float64(b.Steps) / 100, Says: b.Says, Slips: b.Slips, Deaf: b.Deaf}
+	out := Battery{
+		Charge: 1, Runtime: b.Runtime, Recharge: b.Recharge, DiesAt: float64(b.DiesAt) / 100, Steps: float64(b.Steps) / 100,
+		Says: b.Says, Slips: b.Slips, Deaf: b.Deaf,
+	}
 	if b.Charge != nil {
 		out.Charge = float64(*b.Charge) / 100
 	}

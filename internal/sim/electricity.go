@@ -4,7 +4,8 @@ import "ebbtide/internal/plan"
 
 // powered reports whether any feed of a node has its output on, and so for what it physically stands on.
 func (s *simulation) powered(i int) bool {
-	if host := s.nodes[i].host; host >= 0 && (s.nodes[host].state == plan.Off || s.nodes[host].state == plan.Gone && !s.powered(host)) || s.unplugged(i) {
+	if host := s.nodes[i].host; host >= 0 && (s.nodes[host].state == plan.Off || s.nodes[host].state == plan.Gone && !s.powered(host)) ||
+		s.unplugged(i) {
 		return false // a host that nobody can see any more has power all the same
 	}
 	feeds := s.estate.Feeds(i)
@@ -38,11 +39,13 @@ func outletOf(estate *plan.Estate, i int) int {
 func (s *simulation) darken() {
 	for i := range s.nodes {
 		t, n := &s.nodes[i], s.estate.Node(i)
-		if n.Kind == plan.Supply || n.Kind == plan.Manual || s.powered(i) || t.state == plan.Off || t.state == plan.Gone || t.state == plan.Unknown {
+		if n.Kind == plan.Supply || n.Kind == plan.Manual || s.powered(i) || t.state == plan.Off || t.state == plan.Gone ||
+			t.state == plan.Unknown {
 			continue
 		}
 		t.dark = n.Kind != plan.Passive
-		t.crashed = t.crashed || t.dark && n.Kind != plan.Outlet && (n.Can.Has(plan.Stop) || t.dirty) // a clean cache needs no stop of its own
+		// a clean cache needs no stop of its own
+		t.crashed = t.crashed || t.dark && n.Kind != plan.Outlet && (n.Can.Has(plan.Stop) || t.dirty)
 		if s.unplugged(i) {
 			s.referee.Followed(s.now, i, t.outlet)
 		}

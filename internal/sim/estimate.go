@@ -28,7 +28,8 @@ func estimateTrials(sc *Scenario) int {
 // estimate tells how long the rest of the plan takes. The answer to the same question is the same.
 func (s *simulation) estimate(ask effect.Estimate) foresight.Estimate {
 	weighs := s.engine.WeighsSlack()
-	if !s.asked || weighs != s.slack || !slices.Equal(ask.Down, s.ask.Down) || !slices.Equal(ask.Scope, s.ask.Scope) || !slices.Equal(ask.Running, s.ask.Running) {
+	if !s.asked || weighs != s.slack || !slices.Equal(ask.Down, s.ask.Down) || !slices.Equal(ask.Scope, s.ask.Scope) ||
+		!slices.Equal(ask.Running, s.ask.Running) {
 		s.asked, s.slack, s.ask, s.estimated = true, weighs, ask, s.scenario.Forecast(s.estate, ask)
 	}
 	answer := s.estimated

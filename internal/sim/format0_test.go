@@ -26,9 +26,9 @@ import (
 
 var all0 = flag.Bool("format0.all", false, "take an outage of the old format up after each of its records; without, after one in four in the long ones")
 
-// TestAnOutageOfTheOldFormatIsTakenUp has the records that the engine before this one wrote in outages and drills of the example
-// estates, with the commands that it gave (testdata/format0: the scenarios, what it wrote, and how that was made). After each of
-// them (see -format0.all) it is thrown away, and this engine goes on: everything comes to a right end, and the referee has nothing to say. Where no
+// TestAnOutageOfTheOldFormatIsTakenUp has the records that the engine before this one wrote in outages and drills of the example estates,
+// with the commands that it gave (testdata/format0: the scenarios, what it wrote, and how that was made). After each of them (see
+// -format0.all) it is thrown away, and this engine goes on: everything comes to a right end, and the referee has nothing to say. Where no
 // supply has its mains then, they also stay away: then everything is cut by the referee's rules.
 func TestAnOutageOfTheOldFormatIsTakenUp(t *testing.T) {
 	t.Parallel()

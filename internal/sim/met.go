@@ -29,7 +29,8 @@ const (
 // Mets lists all that a run may meet.
 var Mets = []string{
 	MetUnreachable, MetFailedLook, MetSelfTestLook, MetSelfTestOrder, MetRefusedLook, MetDarkLook, MetDarkOrder, MetTestEnded, MetTimerAnew,
-	MetSupplyLook, MetSupplyOrder, MetOldLook, MetOppositeLook, MetGoneLook, MetBMCSilent, MetBMCOutOfDate, MetBMCWrong, MetSlowLook, MetSlowOrder, MetSlowOrderLate,
+	MetSupplyLook, MetSupplyOrder, MetOldLook, MetOppositeLook, MetGoneLook, MetBMCSilent, MetBMCOutOfDate, MetBMCWrong, MetSlowLook,
+	MetSlowOrder, MetSlowOrderLate,
 	MetBootedWithHost, MetBootedLate,
 }
 

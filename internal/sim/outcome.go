@@ -62,7 +62,8 @@ func Unplanned(estate *plan.Estate, r *Result) []string {
 	var crashed []string
 	for _, id := range r.Crashed {
 		i, _ := estate.Index(id)
-		byPlan := estate.Node(i).Kind == plan.Self && slices.ContainsFunc(estate.Node(i).FedBy, func(f string) bool { return slices.Contains(cut, f) })
+		byPlan := estate.Node(i).Kind == plan.Self &&
+			slices.ContainsFunc(estate.Node(i).FedBy, func(f string) bool { return slices.Contains(cut, f) })
 		if !byPlan {
 			crashed = append(crashed, id)
 		}

@@ -129,7 +129,8 @@ func (c controller) Close() error { return nil }
 func (c controller) answers() error {
 	t := &c.s.nodes[c.node]
 	t.asked++
-	if c.how == NoAnswer || c.how == Fitful && t.asked%bmcFitful != 0 || !c.s.powered(c.node) || c.s.cutOff(c.node) || t.state == plan.Gone {
+	if c.how == NoAnswer || c.how == Fitful && t.asked%bmcFitful != 0 || !c.s.powered(c.node) || c.s.cutOff(c.node) ||
+		t.state == plan.Gone {
 		c.s.meet(MetBMCSilent)
 		return fmt.Errorf("the BMC does not answer: %w", adapter.ErrUnreachable)
 	}

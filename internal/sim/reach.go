@@ -26,8 +26,8 @@ type Habit struct {
 	ThroughHost bool
 	// Lags is for how long after a command looks show what was before it.
 	Lags time.Duration
-	// ShowsOn: while it goes down looks show it as on, until it falls silent. So do most machines that answer for themselves. Of what hangs on
-	// its way they would show nothing else for ever, which is as good as on: that shows how it is.
+	// ShowsOn: while it goes down looks show it as on, until it falls silent. So do most machines that answer for themselves. Of what hangs
+	// on its way they would show nothing else for ever, which is as good as on: that shows how it is.
 	ShowsOn bool
 	// Slow is how long a look takes, up to the time that it may take; 0: some milliseconds. It shows how the node is half way
 	// through. A real system that is logged in to first takes a second, and a busy one several.

@@ -37,7 +37,10 @@ func estateOfOne(t *testing.T, change func(*Scenario)) alone {
 	vm.Host, vm.DependsOn = "host", []string{"host"}
 	estate, err := plan.NewEstate([]plan.Node{ups, other, net, host, vm}, nil)
 	require.NoError(t, err)
-	sc := Scenario{Settings: engine.Settings{Estate: estate}, Habits: map[string]Habit{}, BMCs: map[string]BMC{}, Faults: map[string]Fault{}}
+	sc := Scenario{
+		Settings: engine.Settings{Estate: estate}, Habits: map[string]Habit{}, BMCs: map[string]BMC{},
+		Faults: map[string]Fault{},
+	}
 	change(&sc)
 	s := modelled(sc, true)
 	s.stopped = true

@@ -31,8 +31,9 @@ type Scenario struct {
 	forecaster     *forecast.Forecaster // which has played some of that estate; nil: none has
 	Off            []string             // nodes that are off at the start
 	Protected      []string             // caches that are in write-through, and clusters that are suspended, at the start
-	Boots          []string             // nodes that start by themselves whenever their power comes back, or VMs with their host, whatever the runbook says
-	BMCs           map[string]BMC       // by node: how the BMC is that starts it and is asked for the second proof of its being off
+	// nodes that start by themselves whenever their power comes back, or VMs with their host, whatever the runbook says
+	Boots []string
+	BMCs  map[string]BMC // by node: how the BMC is that starts it and is asked for the second proof of its being off
 	// Habits are how nodes answer and come up, where that is not as usual.
 	Habits  map[string]Habit
 	Awake   bool          // no machine is silent in a self-test, but those whose Habit says so

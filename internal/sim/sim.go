@@ -63,8 +63,8 @@ func (s *simulation) check(effects []effect.Effect) {
 	}
 }
 
-// restore makes an engine from the records of a journal, and beside it the twin, where one is asked for. What its clock says when it begins is
-// what it has been set to; here all times of an engine are the estate's, so that those of the records are taken back by as much.
+// restore makes an engine from the records of a journal, and beside it the twin, where one is asked for. What its clock says when it begins
+// is what it has been set to; here all times of an engine are the estate's, so that those of the records are taken back by as much.
 func (s *simulation) restore(journal []ledger.Record) (*engine.Engine, error) {
 	records := slices.Clone(journal)
 	for i := range records {
@@ -129,7 +129,10 @@ func modelled(sc Scenario, lean bool) *simulation {
 	for i := range looks {
 		looks[i] = sc.Habits[sc.Settings.Estate.Node(i).ID].Slow
 	}
-	s.referee = referee.New(referee.Options{Estate: sc.Settings.Estate, Policy: sc.Settings.Policy, Sight: watched, Began: Epoch, Looks: looks})
+	s.referee = referee.New(referee.Options{
+		Estate: sc.Settings.Estate, Policy: sc.Settings.Policy, Sight: watched, Began: Epoch,
+		Looks: looks,
+	})
 	s.build()
 	return s
 }
@@ -179,12 +182,12 @@ func (s *simulation) end() *Result {
 	return &s.result
 }
 
-// restsAfter is for how long nothing has happened in a night until nothing will, beyond the times that the policy asks for: longer than any for
-// which an engine waits by itself.
+// restsAfter is for how long nothing has happened in a night until nothing will, beyond the times that the policy asks for: longer than any
+// for which an engine waits by itself.
 const restsAfter = 150 * time.Minute
 
-// rests reports whether an outage stays open for good: for hours nothing was told, written down or commanded, nothing in the estate has changed,
-// and nothing is to. That is not worth looking at for the rest of the night.
+// rests reports whether an outage stays open for good: for hours nothing was told, written down or commanded, nothing in the estate has
+// changed, and nothing is to. That is not worth looking at for the rest of the night.
 func (s *simulation) rests(lastChange time.Time) bool {
 	return s.lean && !s.stopped && s.passed-s.stirred > s.restsAfter && s.now.Sub(lastChange) > s.restsAfter
 }
@@ -203,7 +206,8 @@ func (s *simulation) build() {
 	for i := range s.nodes {
 		n := s.estate.Node(i)
 		t := &s.nodes[i]
-		t.state, t.fault, t.liesAt, t.goneAt, t.dirty = plan.On, s.scenario.Faults[n.ID], s.scenario.LiesAt[n.ID], s.scenario.GoneAt[n.ID], n.Can.Has(plan.Protect) && n.Kind != plan.Cluster
+		t.state, t.fault, t.liesAt, t.goneAt, t.dirty = plan.On, s.scenario.Faults[n.ID], s.scenario.LiesAt[n.ID], s.scenario.GoneAt[n.ID],
+			n.Can.Has(plan.Protect) && n.Kind != plan.Cluster
 		t.outlet, t.host = outletOf(s.estate, i), hostOf(s.estate, i)
 		t.set, t.boots = setBy(n.ID), slices.Contains(s.scenario.Boots, n.ID)
 		t.habit = s.scenario.Habits[n.ID]

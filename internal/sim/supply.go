@@ -180,8 +180,8 @@ func (s *simulation) observeSupply(i int) plan.Observation {
 	return plan.Observation{State: plan.On}
 }
 
-// look is what a look at the output shows, as the product's adapter tells it: that a cut was made is known to who has seen it, or did not look for
-// a while.
+// look is what a look at the output shows, as the product's adapter tells it: that a cut was made is known to who has seen it, or did not
+// look for a while.
 func (c *simSupply) look(s *simulation) plan.Observation {
 	away := s.now.Sub(c.lookAt) > unwatched
 	c.lookAt = s.now

@@ -46,7 +46,10 @@ func drilled(sc sim.Scenario) sim.Scenario {
 		n := sc.Settings.Estate.Node(i)
 		for v := plan.Protect; v <= plan.Unprotect; v++ {
 			for range 10 {
-				seen = append(seen, forecast.Sample{Node: n.ID, Type: n.Type, Verb: v, At: now, Took: n.Time(v).Nominal, Nominal: n.Time(v).Nominal, Drill: true})
+				seen = append(seen, forecast.Sample{
+					Node: n.ID, Type: n.Type, Verb: v, At: now, Took: n.Time(v).Nominal,
+					Nominal: n.Time(v).Nominal, Drill: true,
+				})
 			}
 		}
 	}

@@ -65,7 +65,8 @@ func (s *simulation) showPoll(k int) {
 	}
 	untold := !c.mains && !c.Test.Volts && !s.now.After(c.untold) || !heard && (c.tests || c.over)
 	s.referee.Polled(s.now, referee.Poll{
-		Supply: c.node, Mains: c.mains, On: c.mains && c.output && (!c.tests || !c.over) && !c.tripsOnLine, Unfit: c.mains && s.isUnfit(c), Honest: c.honest(),
+		Supply: c.node, Mains: c.mains, On: c.mains && c.output && (!c.tests || !c.over) && !c.tripsOnLine, Unfit: c.mains &&
+			s.isUnfit(c), Honest: c.honest(),
 		Heard: heard && !untold, Untold: untold && !s.stopped,
 		Charge: c.gauge(), Left: c.left(), // of the charge nobody knows better
 	})

@@ -16,32 +16,33 @@ import (
 
 // simNode is the truth about one node.
 type simNode struct {
-	state      plan.State
-	protected  bool
-	dirty      bool
-	fault      Fault
-	commands   int    // commands that it got
-	looks      int    // probes that it got
-	liesAt     int    // the probe that is answered with the opposite
-	goneAt     int    // the probe that is answered as if it did not exist
-	wasOn      bool   // at the start
-	change     int    // numbers its transitions: an older one under way is void
-	crashed    bool   // lost its power while on, at any time
-	dark       bool   // lost its power while on, and was not on since
-	away       bool   // was on at the start and is not on now
-	silent     bool   // nothing reaches it
-	boots      bool   // starts by itself whenever its power comes back
-	outlet     int    // that it hangs on, -1: none
-	host       int    // that it runs on: of a VM whose host is declared; -1: none
-	frozen     bool   // took a stop, and neither goes down nor answers
-	set        string // a cache, a cluster: what it is set to
-	halved     bool   // it was put back by half, once
-	tardied    bool   // it was told to be put back, and takes its time
-	habit      Habit
-	testing    time.Time        // its self-test ends then, while it starts
-	lit        int              // numbers the returns of its power
-	took       bool             // the controller knows that it accepted a stop, and it has not come up since
-	counts     bool             // the same, and as far as the controller knows it has not: its silence is its being off, by the runbook's word
+	state     plan.State
+	protected bool
+	dirty     bool
+	fault     Fault
+	commands  int    // commands that it got
+	looks     int    // probes that it got
+	liesAt    int    // the probe that is answered with the opposite
+	goneAt    int    // the probe that is answered as if it did not exist
+	wasOn     bool   // at the start
+	change    int    // numbers its transitions: an older one under way is void
+	crashed   bool   // lost its power while on, at any time
+	dark      bool   // lost its power while on, and was not on since
+	away      bool   // was on at the start and is not on now
+	silent    bool   // nothing reaches it
+	boots     bool   // starts by itself whenever its power comes back
+	outlet    int    // that it hangs on, -1: none
+	host      int    // that it runs on: of a VM whose host is declared; -1: none
+	frozen    bool   // took a stop, and neither goes down nor answers
+	set       string // a cache, a cluster: what it is set to
+	halved    bool   // it was put back by half, once
+	tardied   bool   // it was told to be put back, and takes its time
+	habit     Habit
+	testing   time.Time // its self-test ends then, while it starts
+	lit       int       // numbers the returns of its power
+	took      bool      // the controller knows that it accepted a stop, and it has not come up since
+	// the same, and as far as the controller knows it has not: its silence is its being off, by the runbook's word
+	counts     bool
 	before     plan.Observation // what it looked like before its last command: shown until staleUntil
 	staleUntil time.Time
 	asked      int          // questions and commands that its BMC got
@@ -309,7 +310,8 @@ func (s *simulation) view(i int, state plan.State) plan.Observation {
 // long as any of that is on.
 func (s *simulation) reached(i int) bool {
 	n, needs := s.estate.Node(i), s.estate.Needs(i)
-	return !n.Can.Has(plan.Protect) || n.Can.Has(plan.Stop) || len(needs) == 0 || slices.ContainsFunc(needs, func(j int) bool { return s.runs(j) && !s.cutOff(j) })
+	return !n.Can.Has(plan.Protect) || n.Can.Has(plan.Stop) || len(needs) == 0 ||
+		slices.ContainsFunc(needs, func(j int) bool { return s.runs(j) && !s.cutOff(j) })
 }
 
 func (s *simulation) runs(i int) bool {

@@ -159,8 +159,8 @@ func (e *Wants) Touch(i int) {
 	}
 }
 
-// TouchCaches touches the caches that are judged by what all else says: those whose power was cut (HasNoPower), and those whose users may have come
-// up with theirs (StaysClean).
+// TouchCaches touches the caches that are judged by what all else says: those whose power was cut (HasNoPower), and those whose users may
+// have come up with theirs (StaysClean).
 func (e *Wants) TouchCaches() {
 	for _, c := range e.Protectors {
 		if e.IsCutOff(c) || e.Entry(c).Clean == ledger.CleanUnless {
@@ -183,8 +183,8 @@ func (e *Wants) faceOf(i int) face {
 	return face{up: e.ShowsUp(i), goes: e.Goes(i), dead: dead{e.IsOff(i), e.IsCutOff(i) && e.IsMute(i)}}
 }
 
-// touchUsers has judged anew what is judged by the face of a node: what runs on it as a host, what keeps its data on it, and what answers although it has no
-// power, as far as is known, since what it needs does.
+// touchUsers has judged anew what is judged by the face of a node: what runs on it as a host, what keeps its data on it, and what answers
+// although it has no power, as far as is known, since what it needs does.
 func (e *Wants) touchUsers(i int) {
 	for _, u := range e.Graph.Dependents(i) {
 		if e.Ledger.Outage.Cut[u] && e.ShowsUp(u) || e.HostOf(u) == i || e.Graph.Node(u).Can.Has(plan.Flush) {
@@ -238,7 +238,8 @@ func (e *Wants) Enqueue(id int) {
 	s := &e.Course.Steps[id]
 	last := e.Under[s.Node] >= 0
 	if s.Goal == plan.Down {
-		last = last || belief.Probed(e.Graph.Node(s.Node)) && (e.Beliefs[s.Node].Answer == plan.Unknown || e.Beliefs[s.Node].Answer == plan.Unreachable)
+		last = last || belief.Probed(e.Graph.Node(s.Node)) &&
+			(e.Beliefs[s.Node].Answer == plan.Unknown || e.Beliefs[s.Node].Answer == plan.Unreachable)
 	}
 	if last {
 		e.Course.Slots.AddLast(id)

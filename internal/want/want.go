@@ -64,7 +64,8 @@ func (e *Wants) IsDone(id int) bool {
 	default:
 	}
 	switch {
-	case e.IsOff(i), e.HasNoPower(i), s.Verb != plan.Protect && e.IsCutOff(i) && !e.RunsOn(i, s.stage), s.Verb == plan.Flush && e.isGroundOff(i):
+	case e.IsOff(i), e.HasNoPower(i), s.Verb != plan.Protect && e.IsCutOff(i) && !e.RunsOn(i, s.stage),
+		s.Verb == plan.Flush && e.isGroundOff(i):
 		return true
 	case e.Under[i] == id, s.Verb == plan.Stop:
 		return false
@@ -203,8 +204,9 @@ func (e *Wants) tolerates(s *Step, worst Stand) bool {
 	}
 }
 
-// IsLastCall reports whether the time is left for a node's own stop and no more: what uses it and was given up is not waited for any longer. It
-// would lose its power while on, and those with it (docs/adr/0025). What switches power off would do no better, and Ebbtide's own machine goes after all else.
+// IsLastCall reports whether the time is left for a node's own stop and no more: what uses it and was given up is not waited for any
+// longer. It would lose its power while on, and those with it (docs/adr/0025). What switches power off would do no better, and Ebbtide's
+// own machine goes after all else.
 func (e *Wants) IsLastCall(i int) bool {
 	n := e.Graph.Node(i)
 	return e.Press[i] == LastCall && (n.Kind == plan.VM || n.Kind == plan.Host || n.Kind == plan.Other && !n.Switches)
@@ -373,15 +375,17 @@ func (e *Wants) GoesWithItsHost(i int) bool {
 	return start >= 0 && e.Course.Stands[start] == Pending
 }
 
-// SilenceWillTell reports whether a node was off, on record, before Ebbtide was away or its power may have come back, does not answer, and will be
-// proven off by that soon; or took its stop, and will be as soon as a supply is heard. It is not told to stop a second time, unless time is short.
+// SilenceWillTell reports whether a node was off, on record, before Ebbtide was away or its power may have come back, does not answer, and
+// will be proven off by that soon; or took its stop, and will be as soon as a supply is heard. It is not told to stop a second time, unless
+// time is short.
 func (e *Wants) SilenceWillTell(i int) bool {
 	n := e.Entry(i)
 	was := n.Shown == ledger.ShownOff && (!e.ResumedAt.IsZero() || n.Lit == ledger.PoweredAgain)
 	return e.Press[i] == NoPressure && (was && e.SilenceMayTell(i) || e.AwaitsWord(i))
 }
 
-// SilenceMayTell reports whether a node that took a stop does not answer, and will be proven off by that soon: when it has had the time to boot.
+// SilenceMayTell reports whether a node that took a stop does not answer, and will be proven off by that soon: when it has had the time to
+// boot.
 func (e *Wants) SilenceMayTell(i int) bool {
 	b, decl := &e.Beliefs[i], e.Graph.Node(i)
 	if decl.OffAfter == 0 || !e.AcceptedStop(i) || b.Proof != belief.NoProof {

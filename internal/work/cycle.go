@@ -33,7 +33,10 @@ func (e *Works) commit(i int, verb plan.Verb) {
 // noReturn puts on record that supplies are to be cut and to come back, since a node is stopped, or to be.
 func (e *Works) noReturn(i int, verb plan.Verb, ids []string, cause ledger.Cause, reason string) {
 	id := e.ID(i)
-	e.Record(ledger.Record{Kind: ledger.NoReturn, Power: ledger.Power{Supplies: ids}, Step: ledger.Step{Node: id, Verb: &verb}, Cause: cause, Reason: reason})
+	e.Record(ledger.Record{
+		Kind: ledger.NoReturn, Power: ledger.Power{Supplies: ids}, Step: ledger.Step{Node: id, Verb: &verb},
+		Cause: cause, Reason: reason,
+	})
 	for k := range e.Supplies { // their loads have to be off before they can be cut
 		if slices.Contains(ids, e.ID(e.Supplies[k].Node)) {
 			e.TriggerEvery(k, id+" is stopped, and only a power cycle of what feeds it can start it again")
@@ -99,7 +102,9 @@ func (e *Works) mayBeMade(i int) bool {
 
 // mayComeUp gives what a cut from before a crash, if it was made, may be starting still.
 func (e *Works) mayComeUp(supply int) []int {
-	return slices.DeleteFunc(e.CycledBy(supply), func(u int) bool { return !e.Now.Before(e.ResumedAt.Add(belief.BootTime(e.Graph.Node(u)))) })
+	return slices.DeleteFunc(e.CycledBy(supply), func(u int) bool {
+		return !e.Now.Before(e.ResumedAt.Add(belief.BootTime(e.Graph.Node(u))))
+	})
 }
 
 // SettleCut finds that a cut from before a crash was made while nobody looked: the mains are there, the output is on, and
@@ -153,7 +158,8 @@ func (e *Works) wouldReturn(self int) bool {
 		}
 		s := &e.Supplies[k]
 		onBattery := s.State.Mains == power.MainsOnBattery && !s.State.OutputOff && s.State.SilentFor == 0
-		empties := !e.Graph.Node(f).Can.Has(plan.Cut) && (s.State.LowBattery || e.Press[f] >= want.CutNow) // on until then: the mains may be back before
+		// on until then: the mains may be back before
+		empties := !e.Graph.Node(f).Can.Has(plan.Cut) && (s.State.LowBattery || e.Press[f] >= want.CutNow)
 		goes := onBattery && (s.Condition == belief.Dark || empties)
 		armed := s.Condition == belief.CutArmed && e.Beliefs[f].Seen.State == plan.Stopping && e.Now.Before(s.CutDue)
 		return !armed && !goes
@@ -161,7 +167,8 @@ func (e *Works) wouldReturn(self int) bool {
 	return !e.Graph.Node(self).ByPower || !slices.ContainsFunc(e.Graph.Feeds(self), stays) && e.areOffAtOnce(e.Graph.Feeds(self))
 }
 
-// areOffAtOnce reports whether outputs whose cuts count down will all be off for a moment: none may be on again before each other one is off.
+// areOffAtOnce reports whether outputs whose cuts count down will all be off for a moment: none may be on again before each other one is
+// off.
 func (e *Works) areOffAtOnce(feeds []int) bool {
 	for _, f := range feeds {
 		_, on := e.goesOff(f)
@@ -174,8 +181,8 @@ func (e *Works) areOffAtOnce(feeds []int) bool {
 	return true
 }
 
-// goesOff gives when an output whose cut counts down is off at the latest, and when it may be on again at the earliest: its battery may give out before
-// the cut is due, and mains that are away may be back any moment, so that it does not. Zero: it does not count down.
+// goesOff gives when an output whose cut counts down is off at the latest, and when it may be on again at the earliest: its battery may
+// give out before the cut is due, and mains that are away may be back any moment, so that it does not. Zero: it does not count down.
 func (e *Works) goesOff(f int) (latest, on time.Time) {
 	s := &e.Supplies[e.Ledger.SupplyOf[f]]
 	if s.Condition != belief.CutArmed {
@@ -222,7 +229,10 @@ func (e *Works) Cycled(k int, why string) (renewed []int) {
 	if s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 {
 		s.Lapse = belief.NoLapse
 	}
-	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{e.ID(s.Node)}, Carriers: e.Carriers(k), Charge: s.Tracker.Holds()}, Reason: why})
+	e.Record(ledger.Record{
+		Kind: ledger.Mains, Cause: ledger.Cycled,
+		Power: ledger.Power{Supplies: []string{e.ID(s.Node)}, Carriers: e.Carriers(k), Charge: s.Tracker.Holds()}, Reason: why,
+	})
 	e.Times[k] = foresight.Time{Trusted: e.Times[k].Trusted, Ahead: e.Times[k].Ahead} // until its next reading
 	e.PressNodes()
 	if e.Beliefs[s.Node].Seen.State == plan.Off { // that was before
@@ -239,7 +249,10 @@ func (e *Works) Trigger(at, k int, reason string) {
 	}
 	s := &e.Supplies[k]
 	id, stage := e.ID(s.Node), e.Ledger.Stages[at]
-	e.Record(ledger.Record{Kind: ledger.Triggered, Power: ledger.Power{Stage: stage, Supplies: []string{id}, Numbers: e.Numbers(s)}, Reason: reason})
+	e.Record(ledger.Record{
+		Kind: ledger.Triggered, Power: ledger.Power{Stage: stage, Supplies: []string{id}, Numbers: e.Numbers(s)},
+		Reason: reason,
+	})
 	starts, held := e.Would(" starts for ", " would start for "), ""
 	if e.Ledger.Outage.Orders.Hold {
 		starts, held = " is due for ", "; it is on hold, so nothing is done for it: `ebbtide resume` ends the hold"

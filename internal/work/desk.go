@@ -124,8 +124,8 @@ func (e *Works) IsAtWork(i int) bool {
 	return w != nil && w.phase != verifying
 }
 
-// WorksUnder reports whether such a step, or one whose time runs, is under way on a supply that is to be cut, on one that it is cut together with, or on
-// anything that they feed. A cut that only waits for others is none: they may wait for each other.
+// WorksUnder reports whether such a step, or one whose time runs, is under way on a supply that is to be cut, on one that it is cut
+// together with, or on anything that they feed. A cut that only waits for others is none: they may wait for each other.
 func (e *Works) WorksUnder(supply int) bool {
 	works := func(i int) bool {
 		w := e.nodes[i].work

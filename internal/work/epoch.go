@@ -54,7 +54,8 @@ func (e *Works) SettleIn(i int) {
 	}
 	was := e.Beliefs[i].Settled
 	switch {
-	case e.IsOff(i), e.Graph.Node(i).Kind == plan.Outlet && e.Beliefs[i].Answer == plan.Off: // it comes on by somebody's hand then, and not by itself
+	case e.IsOff(i), e.Graph.Node(i).Kind == plan.Outlet &&
+		e.Beliefs[i].Answer == plan.Off: // it comes on by somebody's hand then, and not by itself
 		e.Beliefs[i].Settled, e.Beliefs[i].Obeying = plan.Off, time.Time{}
 	case e.IsOn(i):
 		e.Beliefs[i].Settled = plan.On
@@ -74,8 +75,8 @@ func (e *Works) SettleIn(i int) {
 	}
 }
 
-// renewBehind begins a new epoch of what hangs on an outlet that went on or off. What is off does not come up by losing its power. Of an outlet
-// that is on, and of which it is not known that it was not before, only what was off when it was asked last may have come up since.
+// renewBehind begins a new epoch of what hangs on an outlet that went on or off. What is off does not come up by losing its power. Of an
+// outlet that is on, and of which it is not known that it was not before, only what was off when it was asked last may have come up since.
 func (e *Works) renewBehind(outlet int, switched bool) {
 	b := &e.Beliefs[outlet]
 	for _, u := range e.Graph.Dependents(outlet) {

@@ -83,8 +83,8 @@ func (e *Works) ask(i int) {
 	e.passWhenAnswered(i)
 }
 
-// isInDoubt reports whether a node itself is to be asked once more before its command: what it said is too old, and it may be on its way the
-// other way.
+// isInDoubt reports whether a node itself is to be asked once more before its command: what it said is too old, and it may be on its way
+// the other way.
 func (e *Works) isInDoubt(i int) bool {
 	w, b, decl := e.nodes[i].work, &e.Beliefs[i], e.Graph.Node(i)
 	isFirst, age := w.guard.rounds == 1, belief.ProofAge
@@ -148,9 +148,9 @@ func (e *Works) awaitOutlets(i, mute int) {
 	}
 }
 
-// asksOn reports whether a user is asked once more, in this round, before a node is commanded: it did not answer, or, in the last round,
-// it did, and its answer has grown old while others were slow (docs/adr/0015). After that only those are whom the slowest of that round has kept
-// waiting: they are the quick ones. What stands on what is off itself mostly can't.
+// asksOn reports whether a user is asked once more, in this round, before a node is commanded: it did not answer, or, in the last round, it
+// did, and its answer has grown old while others were slow (docs/adr/0015). After that only those are whom the slowest of that round has
+// kept waiting: they are the quick ones. What stands on what is off itself mostly can't.
 func (e *Works) asksOn(i, user, round int) bool {
 	switch {
 	case e.Graph.Node(i).Kind == plan.VM && !e.MayHaveCome(user), e.Press[i] >= want.CutNow, !belief.Probed(e.Graph.Node(user)):
@@ -161,9 +161,9 @@ func (e *Works) asksOn(i, user, round int) bool {
 	return round <= guardRounds && !e.Stranded(user)
 }
 
-// awaitLate waits for a look, in this guard, at each protection, which a late Unprotect may have taken off: of this outage, or of one before
-// it; and so may a person, who may also have switched on what was off. One that goes down since the guard began is looked at too, and one whose
-// look has grown old while others were slow. Where the output is about to be cut there is no time for that, but before a stop
+// awaitLate waits for a look, in this guard, at each protection, which a late Unprotect may have taken off: of this outage, or of one
+// before it; and so may a person, who may also have switched on what was off. One that goes down since the guard began is looked at too,
+// and one whose look has grown old while others were slow. Where the output is about to be cut there is no time for that, but before a stop
 // where it may be undone late.
 func (e *Works) awaitLate(i int) {
 	rung := e.nodes[i].work.rung
@@ -251,8 +251,9 @@ func (e *Works) guardTimedOut(i int) {
 	e.pass(i)
 }
 
-// hasWaited reports whether the stop of a machine has waited for its place, or for others, since that was last looked at and showed as on, while nobody hears
-// what feeds it: its power may have gone and come back, and it may start. It is asked again, as it was in each round of a guard that has just passed.
+// hasWaited reports whether the stop of a machine has waited for its place, or for others, since that was last looked at and showed as on,
+// while nobody hears what feeds it: its power may have gone and come back, and it may start. It is asked again, as it was in each round of
+// a guard that has just passed.
 func (e *Works) hasWaited(i int) bool {
 	w := e.nodes[i].work
 	return w.phase != verifying && w.rung == plan.Stop && e.mayCycleUnheard(i) && e.IsOld(i, belief.ProofStands)

@@ -136,7 +136,8 @@ func (e *Works) mayTryAgain(i int) bool {
 		return tries < decl.Attempts && decl.Can.Has(plan.Start)
 	case w.verb == plan.Unprotect:
 		return tries < decl.Attempts && e.Beliefs[i].Seen.Protected == plan.No
-	case w.rung == plan.Stop && !decl.Can.Has(plan.Force) && decl.Kind != plan.Outlet: // nothing else is left; an outlet drops with its supply
+	case w.rung == plan.Stop && !decl.Can.Has(plan.Force) &&
+		decl.Kind != plan.Outlet: // nothing else is left; an outlet drops with its supply
 		return tries == 1 && !w.untold && e.Beliefs[i].Answer == plan.On && e.Press[i] == want.NoPressure
 	default:
 		return w.rung == plan.Force && tries < decl.Forces && !w.untold // in all the time of a try
@@ -241,7 +242,10 @@ func (e *Works) power(i int, cause ledger.Cause, why string) {
 	}
 	e.enter(w, verifying)
 	e.dropGuard(i)
-	*w = work{step: w.step, verb: w.verb, rung: plan.Force, phase: verifying, answer: w.answer, placed: w.placed, resumed: w.resumed, pace: pace{since: w.since}, force: force{cause, why}}
+	*w = work{
+		step: w.step, verb: w.verb, rung: plan.Force, phase: verifying, answer: w.answer, placed: w.placed, resumed: w.resumed,
+		pace: pace{since: w.since}, force: force{cause, why},
+	}
 	w.deadline = e.Now.Add(max(e.Graph.Node(i).Time(plan.Force).Within, FirstLook))
 	e.ask(i) // what uses it may have come up since it was told to stop
 }
@@ -269,7 +273,8 @@ func (e *Works) mustHurry(i int) bool {
 	return short && decl.Can.Has(plan.Force) && e.GoesDown(i) && !e.LowerRiskWaits(i, e.graceful) && !e.isToBeAsked(i)
 }
 
-// isToBeAsked reports whether a node that holds what could not be flushed is told to stop, which may write that, while there is time for it.
+// isToBeAsked reports whether a node that holds what could not be flushed is told to stop, which may write that, while there is time for
+// it.
 func (e *Works) isToBeAsked(i int) bool { return len(e.leftDirty(i)) > 0 && !e.IsTooLate(i) }
 
 // isInLastCall reports whether it is the last call for a node, or for anything that it stands on, whatever becomes of its own power.
@@ -279,8 +284,8 @@ func (e *Works) isInLastCall(i int) bool {
 	})
 }
 
-// isBeyondReach reports whether nothing that is sent to a node to stop it would reach it: it has not answered for a while, or is off by its BMC and may be on its
-// way up, and is not going by a stop that it took. A guest that may be on its way up is told by its host when it is.
+// isBeyondReach reports whether nothing that is sent to a node to stop it would reach it: it has not answered for a while, or is off by its
+// BMC and may be on its way up, and is not going by a stop that it took. A guest that may be on its way up is told by its host when it is.
 func (e *Works) isBeyondReach(i int) bool {
 	if !e.isYetToStop(i) || !e.Looked(i) || e.IsLeavingStill(i) {
 		return false
@@ -295,15 +300,16 @@ func (e *Works) isBeyondReach(i int) bool {
 	return isMute
 }
 
-// isPastHelp reports whether nothing is told to a node any more, as that would not reach it, or as it may be a plug and what stands on it was given up.
+// isPastHelp reports whether nothing is told to a node any more, as that would not reach it, or as it may be a plug and what stands on it
+// was given up.
 func (e *Works) isPastHelp(i int) bool {
 	isOn := func(u int) bool { return e.Entry(u).GivenUp.Has(plan.Stop) && !e.IsOff(u) && !e.HasNoPower(u) }
 	isPlug := e.Graph.Node(i).Switches && e.nodes[i].work == nil && e.isYetToStop(i)
 	return e.isBeyondReach(i) || isPlug && slices.ContainsFunc(e.UsersOf(i), isOn)
 }
 
-// isInVain reports whether what is under way on a node is to be given up in the last call, as all that comes after it would be too late otherwise: a power-off
-// that has had its time, and a flush when only the stops of what it keeps its data on can still be made.
+// isInVain reports whether what is under way on a node is to be given up in the last call, as all that comes after it would be too late
+// otherwise: a power-off that has had its time, and a flush when only the stops of what it keeps its data on can still be made.
 func (e *Works) isInVain(i int) bool {
 	w := e.nodes[i].work
 	switch {
@@ -326,7 +332,8 @@ func (e *Works) isYetToStop(i int) bool {
 	return !e.Entry(i).GivenUp.Has(plan.Stop) && !e.IsOff(i) && !e.HasNoPower(i)
 }
 
-// passBy gives up, in the last call, what can't be told anything more: since all that it needs would wait for it otherwise, until the battery is empty.
+// passBy gives up, in the last call, what can't be told anything more: since all that it needs would wait for it otherwise, until the
+// battery is empty.
 func (e *Works) passBy(i int) {
 	n := &e.nodes[i]
 	why := "nothing reaches it, and the battery is nearly empty"

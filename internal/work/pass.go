@@ -20,7 +20,8 @@ func (e *Works) pass(i int) {
 		e.unwanted(i)
 	case w.verb.BringsUp() && (!e.Fed[i] || e.JournalLost):
 		e.HoldBack(i, e.WhyDown(i))
-	case w.verb == plan.Stop && !e.Given(i) && e.IsOff(i) && e.IsOld(i, belief.ProofAge) && w.guard.rounds <= guardRounds: // others were slow
+	case w.verb == plan.Stop && !e.Given(i) && e.IsOff(i) && e.IsOld(i, belief.ProofAge) &&
+		w.guard.rounds <= guardRounds: // others were slow
 		w.guard.rounds = max(w.guard.rounds, guardRounds) + 1
 		e.await(i, i)
 		e.passWhenAnswered(i)
@@ -62,8 +63,8 @@ func (e *Works) isSoAlready(i int) bool {
 	}
 }
 
-// passStart goes on with a start if all that it stands on is still up. A word that is being asked for again, or that is from before this was asked,
-// is waited for: of many some are always slow, so that what has grown old meanwhile is not asked for once more.
+// passStart goes on with a start if all that it stands on is still up. A word that is being asked for again, or that is from before this
+// was asked, is waited for: of many some are always slow, so that what has grown old meanwhile is not asked for once more.
 func (e *Works) passStart(i int) {
 	w := e.nodes[i].work
 	for _, d := range e.BroughtUp(i) {
@@ -121,8 +122,8 @@ func (e *Works) passStop(i int) {
 	e.command(i)
 }
 
-// risksData says why a stop is not told because of what is not on its storage yet; "" if it is. When only the time for that stop is left, what was given up
-// is no reason; and an earlier try had its own.
+// risksData says why a stop is not told because of what is not on its storage yet; "" if it is. When only the time for that stop is left,
+// what was given up is no reason; and an earlier try had its own.
 func (e *Works) risksData(i int) string {
 	c := e.leaving(i)
 	c.Cause, c.Reason = "", ""
@@ -148,8 +149,8 @@ func (e *Works) leftDirty(i int) []string {
 	return dirty
 }
 
-// passesOver reports whether a stop may go on over what is on of what uses its node, or holds its data, and takes down why: a VM over others that were given up,
-// a host along with those, and anything when only the time for its own stop is left.
+// passesOver reports whether a stop may go on over what is on of what uses its node, or holds its data, and takes down why: a VM over
+// others that were given up, a host along with those, and anything when only the time for its own stop is left.
 func (e *Works) passesOver(i int, on []string, guestsOnly bool) bool {
 	w, kind := e.nodes[i].work, e.Graph.Node(i).Kind
 	if w.rung == plan.Stop {
@@ -177,7 +178,8 @@ func named(phrase string, names []string) string {
 	return phrase + strings.Join(names, ", ")
 }
 
-// isWaitedFor reports whether what uses a node, or uses what does, is not off, and not given up for good either: what refused may be on its way all the same.
+// isWaitedFor reports whether what uses a node, or uses what does, is not off, and not given up for good either: what refused may be on its
+// way all the same.
 func (e *Works) isWaitedFor(u int) bool {
 	if e.IsOff(u) || e.HasNoPower(u) {
 		return false
@@ -185,8 +187,8 @@ func (e *Works) isWaitedFor(u int) bool {
 	return !e.IsPassable(u) || slices.ContainsFunc(e.UsersOf(u), e.isWaitedFor)
 }
 
-// doubts ends a try of a step for want of proof that all that uses its node is off. A stop that was told, and refused, or was about to be, tries again in
-// the time that it has.
+// doubts ends a try of a step for want of proof that all that uses its node is off. A stop that was told, and refused, or was about to be,
+// tries again in the time that it has.
 func (e *Works) doubts(i int) {
 	if w := e.nodes[i].work; w.rung == plan.Stop && !w.deadline.IsZero() {
 		e.backOff(i, slowestRetry)
@@ -268,7 +270,8 @@ func (e *Works) cutWithWhatIsOn(i int) {
 	e.command(i)
 }
 
-// unproven lists what is not proven off of what a supply feeds that is about to be cut. What was proven off counts, however long ago it was asked.
+// unproven lists what is not proven off of what a supply feeds that is about to be cut. What was proven off counts, however long ago it was
+// asked.
 func (e *Works) unproven(supply int) []ledger.NodeState {
 	var nodes []ledger.NodeState
 	for _, u := range e.UsersOf(supply) {
@@ -322,5 +325,8 @@ func (e *Works) foundUnprotected(i int) {
 	if n.Snap.Silent() { // it may have come up since
 		state = plan.Unknown
 	}
-	e.Record(ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{{Node: e.ID(i), State: state, Protected: plan.No, Settings: b.Seen.Settings}}})
+	e.Record(ledger.Record{Kind: ledger.Widened, Nodes: []ledger.NodeState{{
+		Node: e.ID(i), State: state, Protected: plan.No,
+		Settings: b.Seen.Settings,
+	}}})
 }

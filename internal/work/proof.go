@@ -128,7 +128,10 @@ func (e *Works) Prove(i int, cause ledger.Cause, reason string) {
 	n := &e.nodes[i]
 	w := n.work
 	verb, state := w.verb, e.Beliefs[i].Seen.State
-	e.Record(ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.ID(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: reason, Cause: cause})
+	e.Record(ledger.Record{
+		Kind: ledger.Proven, Step: ledger.Step{Node: e.ID(i), Verb: &verb, Attempt: e.attempt(i), State: &state},
+		Reason: reason, Cause: cause,
+	})
 	e.end(i)
 }
 
@@ -157,7 +160,10 @@ func (e *Works) GiveUp(i int, cause ledger.Cause, reason string) {
 		state = e.Beliefs[i].Answer
 	}
 	e.NextLook[i] = e.Now.Add(want.FailedLook)
-	failed := ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: reason, Cause: cause}
+	failed := ledger.Record{
+		Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(i), Verb: &verb, Attempt: e.attempt(i), State: &state},
+		Reason: reason, Cause: cause,
+	}
 	if n.work.answer == ledger.WasAccepted {
 		failed.Outcome = ledger.Done
 	}
@@ -177,7 +183,10 @@ func (e *Works) HoldBack(i int, why string) {
 	}
 	if last := e.Last(i); last.Open && last.Verb == w.verb || e.Ledger.Outage.Drill.On() && e.Pause[i].IsZero() {
 		verb, state := w.verb, e.Beliefs[i].Seen.State
-		e.Record(ledger.Record{Kind: ledger.HeldBack, Step: ledger.Step{Node: e.ID(i), Verb: &verb, Attempt: e.attempt(i), State: &state}, Reason: why})
+		e.Record(ledger.Record{
+			Kind: ledger.HeldBack, Step: ledger.Step{Node: e.ID(i), Verb: &verb, Attempt: e.attempt(i), State: &state},
+			Reason: why,
+		})
 	}
 	e.end(i)
 	e.pauseFor(i, belief.FirstRetry)
@@ -189,7 +198,8 @@ func (e *Works) pauseFor(i int, d time.Duration) {
 	e.armIdle(i)
 }
 
-// armIdle sets the timers of a node on which no step is under way: the end of its pause, and of the times in which it may be going, or undone.
+// armIdle sets the timers of a node on which no step is under way: the end of its pause, and of the times in which it may be going, or
+// undone.
 func (e *Works) armIdle(i int) {
 	n := &e.nodes[i]
 	n.timer++
@@ -231,8 +241,8 @@ func (e *Works) cancel(i int) {
 	}
 }
 
-// count keeps which VMs are being stopped without force: nothing of higher risk is forced meanwhile. What else is stopped is not powered off
-// for want of time, so that to wait for it would win none, but for a host, which holds no data of its own.
+// count keeps which VMs are being stopped without force: nothing of higher risk is forced meanwhile. What else is stopped is not powered
+// off for want of time, so that to wait for it would win none, but for a host, which holds no data of its own.
 func (e *Works) count(i int, graceful bool) {
 	n, decl := &e.nodes[i], e.Graph.Node(i)
 	if n.graceful == graceful {
@@ -272,7 +282,8 @@ func (e *Works) arm(i int) {
 func (e *Works) deadline(i int) time.Time {
 	n, decl := &e.nodes[i], e.Graph.Node(i)
 	w, b := n.work, &e.Beliefs[i]
-	if w.verb == plan.Stop && decl.OffAfter > 0 && !b.Silent.IsZero() && !w.deadline.IsZero() && b.Silent.Before(w.deadline) && e.AcceptedStop(i) {
+	if w.verb == plan.Stop && decl.OffAfter > 0 && !b.Silent.IsZero() && !w.deadline.IsZero() && b.Silent.Before(w.deadline) &&
+		e.AcceptedStop(i) {
 		if proves := b.Silent.Add(decl.OffAfter + SlowestLook); proves.After(w.deadline) {
 			return proves
 		}

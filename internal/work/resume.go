@@ -22,7 +22,8 @@ func (e *Works) Resume() {
 			e.Beliefs[i].Rising = e.Now.Add(belief.BootTime(e.Graph.Node(i)))
 		}
 		last := entry.Last
-		isStop := last.Verb == plan.Stop && (last.Taken || last.Reach() != ledger.NotReached && last.Answer != ledger.WasObeyed) // what refused it may do it all the same
+		// what refused it may do it all the same
+		isStop := last.Verb == plan.Stop && (last.Taken || last.Reach() != ledger.NotReached && last.Answer != ledger.WasObeyed)
 		if isStop && entry.Shown == ledger.WasTold {
 			e.Beliefs[i].Falling = e.Now.Add(2 * belief.ProofStands)
 			ago := func(at time.Time) time.Time { // the clock may have been set back since, which the records tell
@@ -51,15 +52,18 @@ func (e *Works) resumeStep(i int) {
 		goal = plan.Up
 	}
 	id := e.Course.Find(i, last.Verb, goal)
-	// Of what reached nobody, or was refused, nothing is under way: it passes all that comes before it once more. So does a Protect that a late
-	// Unprotect may undo: what shows it protected may be of before that. And what is us is up again.
+	// Of what reached nobody, or was refused, nothing is under way: it passes all that comes before it once more. So does a Protect that a
+	// late Unprotect may undo: what shows it protected may be of before that. And what is us is up again.
 	isIdle := last.Reach() <= ledger.InVain || last.Verb == plan.Protect && e.Entry(i).Late
 	if id < 0 || isIdle || decl.Kind == plan.Self {
 		verb, state := last.Verb, plan.On
 		if isIdle {
 			state = plan.Unknown
 		}
-		e.Record(ledger.Record{Kind: ledger.HeldBack, Step: ledger.Step{Node: decl.ID, Verb: &verb, Attempt: last.Attempt, State: &state}, Reason: "Ebbtide is back"})
+		e.Record(ledger.Record{
+			Kind: ledger.HeldBack, Step: ledger.Step{Node: decl.ID, Verb: &verb, Attempt: last.Attempt, State: &state},
+			Reason: "Ebbtide is back",
+		})
 		return
 	}
 	if last.Verb == plan.Start {
@@ -67,7 +71,8 @@ func (e *Works) resumeStep(i int) {
 	}
 	w := &work{
 		step: id, verb: last.Verb, rung: last.Rung, phase: proving, answer: last.Answer, resumed: true,
-		pace: pace{since: e.Now, sent: e.Now, deadline: e.Now.Add(max(decl.Time(last.Rung).Within, FirstLook))}, force: force{last.Cause, last.Reason},
+		pace:  pace{since: e.Now, sent: e.Now, deadline: e.Now.Add(max(decl.Time(last.Rung).Within, FirstLook))},
+		force: force{last.Cause, last.Reason},
 	}
 	if last.Verb == plan.Unprotect { // it may have been so already when it was told
 		w.from, e.Beliefs[i].Undoing = w.deadline, w.deadline
@@ -85,8 +90,8 @@ func (e *Works) resumeStep(i int) {
 	e.arm(i)
 }
 
-// lostStart is for how long something may look off that was told to start in the life before. Who runs a VM shows soon whether it was, if the answer to that was
-// lost; a machine shows nothing before it has booted.
+// lostStart is for how long something may look off that was told to start in the life before. Who runs a VM shows soon whether it was, if
+// the answer to that was lost; a machine shows nothing before it has booted.
 func lostStart(decl *plan.Node, answer ledger.Answer) time.Duration {
 	boots := belief.BootTime(decl)
 	if decl.Kind != plan.VM || answer != ledger.NoAnswer {

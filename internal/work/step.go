@@ -132,7 +132,10 @@ func (e *Works) send(i int) {
 	}
 	w.op, w.answer, w.resumed, w.sent, w.untold = e.NewOp(i), ledger.NoAnswer, false, e.Now, false
 	verb := w.rung
-	if !e.Record(ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt, State: e.Unanswered(i)}, Nodes: along, Reason: w.force.reason, Cause: w.force.cause}) {
+	if !e.Record(ledger.Record{Kind: ledger.Intent, Step: ledger.Step{
+		Op: w.op, Node: decl.ID, Verb: &verb, Attempt: attempt,
+		State: e.Unanswered(i),
+	}, Nodes: along, Reason: w.force.reason, Cause: w.force.cause}) {
 		delete(e.ops, w.op)
 		w.op = 0
 		e.end(i)
@@ -200,10 +203,12 @@ func (e *Works) unsettled(i int) bool {
 	}
 }
 
-// AwaitsReturn reports whether a node is not stopped since the return of its power may be what has started it, and there is the time to find out.
+// AwaitsReturn reports whether a node is not stopped since the return of its power may be what has started it, and there is the time to
+// find out.
 func (e *Works) AwaitsReturn(i int) bool { return e.Press[i] < want.ReserveReached && e.MayBeBack(i) }
 
-// mayNotBeOn reports whether what is sent to a node to take it down may not reach it as it is. What says now this and now that may be on when it says off.
+// mayNotBeOn reports whether what is sent to a node to take it down may not reach it as it is. What says now this and now that may be on
+// when it says off.
 func (e *Works) mayNotBeOn(i int) bool {
 	rises := e.MayHaveRisen(i) && !e.isLastResort(i)
 	if e.Rises(i) {
@@ -214,8 +219,8 @@ func (e *Works) mayNotBeOn(i int) bool {
 	return rises || old || !e.Looked(i) || e.IsUnfed(i) || e.Beliefs[i].Answer == plan.Off && !e.Beliefs[i].Wavers
 }
 
-// isLastResort reports whether a VM is to be powered off with only the reserve left: what may be on its way up with its host, and does not answer, is
-// told all the same. If it is not there, or comes up later, its host is powered off right after it.
+// isLastResort reports whether a VM is to be powered off with only the reserve left: what may be on its way up with its host, and does not
+// answer, is told all the same. If it is not there, or comes up later, its host is powered off right after it.
 func (e *Works) isLastResort(i int) bool {
 	w := e.nodes[i].work
 	return e.Graph.Node(i).Kind == plan.VM && w.rung == plan.Force && w.force.cause.IsHaste() && e.Press[i] >= want.ReserveReached
@@ -262,11 +267,18 @@ func (e *Works) Commanded(i int, op ledger.Op, outcome ledger.Outcome, detail st
 
 func (e *Works) commanded(i int, op ledger.Op, outcome ledger.Outcome, detail string) {
 	w := e.nodes[i].work
-	if outcome != ledger.Done || e.Graph.Node(i).OffAfter > 0 && (w.verb == plan.Stop || w.verb == plan.Start) { // which its silence rests on
+	// which its silence rests on
+	if outcome != ledger.Done || e.Graph.Node(i).OffAfter > 0 && (w.verb == plan.Stop || w.verb == plan.Start) {
 		verb := w.rung
-		e.Record(ledger.Record{Kind: ledger.Accepted, Step: ledger.Step{Op: op, Node: e.ID(i), Verb: &verb, Attempt: e.Last(i).Attempt, Outcome: outcome}, Reason: detail})
+		e.Record(ledger.Record{Kind: ledger.Accepted, Step: ledger.Step{
+			Op: op, Node: e.ID(i), Verb: &verb, Attempt: e.Last(i).Attempt,
+			Outcome: outcome,
+		}, Reason: detail})
 	}
-	w.answer = map[ledger.Outcome]ledger.Answer{ledger.Done: ledger.WasAccepted, ledger.TimedOut: ledger.NobodyKnows, ledger.Unreached: ledger.WasUnreached}[outcome]
+	w.answer = map[ledger.Outcome]ledger.Answer{
+		ledger.Done: ledger.WasAccepted, ledger.TimedOut: ledger.NobodyKnows,
+		ledger.Unreached: ledger.WasUnreached,
+	}[outcome]
 	e.setInMotion(i, outcome)
 	switch outcome {
 	case ledger.Done:
@@ -315,8 +327,8 @@ func (e *Works) takeRefusal(i int, detail string) {
 	}
 }
 
-// mayMeanItNot reports whether a command that was refused is given once more, before anything worse is done: many refuse while they are at something
-// else, or are not up yet. There must be time for that. What nothing else is left for is told until its time is over.
+// mayMeanItNot reports whether a command that was refused is given once more, before anything worse is done: many refuse while they are at
+// something else, or are not up yet. There must be time for that. What nothing else is left for is told until its time is over.
 func (e *Works) mayMeanItNot(i int) bool {
 	w, decl := e.nodes[i].work, e.Graph.Node(i)
 	switch {
@@ -361,8 +373,8 @@ func (e *Works) mayGo(i int) {
 	e.obeys(i, e.Last(i).Rung, e.nodes[i].work.sent)
 }
 
-// obeys follows a stop, sent then, that a node may be at: until it is off it may show as on, as most machines do that answer for themselves, and
-// guests as their hosts tell of them.
+// obeys follows a stop, sent then, that a node may be at: until it is off it may show as on, as most machines do that answer for
+// themselves, and guests as their hosts tell of them.
 func (e *Works) obeys(i int, rung plan.Verb, sent time.Time) {
 	b := &e.Beliefs[i]
 	if until := sent.Add(e.Graph.Node(i).Time(rung).Within); rung != plan.Cut && until.After(b.Obeying) {
@@ -370,8 +382,8 @@ func (e *Works) obeys(i int, rung plan.Verb, sent time.Time) {
 	}
 }
 
-// releaseSlot gives the place of a step back whose command did not reach its node, or was refused, unless an earlier one went further than that: then
-// the node may be at work. Where no limit applies nobody waits for it.
+// releaseSlot gives the place of a step back whose command did not reach its node, or was refused, unless an earlier one went further than
+// that: then the node may be at work. Where no limit applies nobody waits for it.
 func (e *Works) releaseSlot(i int, earlier ledger.Reach) {
 	w := e.nodes[i].work
 	if limit, _ := e.Graph.Lane(i); limit < 0 || e.Last(i).Earlier > earlier || !w.placed {

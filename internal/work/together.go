@@ -12,18 +12,19 @@ import (
 	"ebbtide/internal/want"
 )
 
-// What hangs on two outputs, and starts by nothing but the return of its power, has to lose both at once. Each output has a cycle of its own, which the
-// mains, a battery or a dead link may bring forward, put off or void. On good mains a cut waits for one that is to come; what has kept its power all the
-// same is found once it is proven off.
+// What hangs on two outputs, and starts by nothing but the return of its power, has to lose both at once. Each output has a cycle of its
+// own, which the mains, a battery or a dead link may bring forward, put off or void. On good mains a cut waits for one that is to come;
+// what has kept its power all the same is found once it is proven off.
 
 // owesCycle reports whether a node owes a cycle to what feeds it, a supply among that.
 func (e *Works) owesCycle(i, supply int) bool {
 	return e.OwesCycle(i) && slices.Contains(e.Graph.Sources(i), supply)
 }
 
-// earlyFor gives something that has to go before a cut, on good mains, since it hangs on another supply which is cut together with this one: what is to
-// lose its power by the two would keep it. -1: there is nothing. On battery an output stays off until the mains are back. One that is silent, or whose
-// load was given up, is not waited for. One from before a crash waits for what is on its way only: what is not told may wait to see whether that cut was made.
+// earlyFor gives something that has to go before a cut, on good mains, since it hangs on another supply which is cut together with this
+// one: what is to lose its power by the two would keep it. -1: there is nothing. On battery an output stays off until the mains are back.
+// One that is silent, or whose load was given up, is not waited for. One from before a crash waits for what is on its way only: what is not
+// told may wait to see whether that cut was made.
 func (e *Works) earlyFor(supply int) int {
 	s := &e.Supplies[e.Ledger.SupplyOf[supply]]
 	if s.State.Mains != power.MainsOnline || e.Press[supply] >= want.CutNow {
@@ -41,8 +42,8 @@ func (e *Works) earlyFor(supply int) int {
 	return -1
 }
 
-// CutAtOnce gives a supply, and those to be cut and heard that its cut is made together with: those which feed something that it is for, and, where they
-// wait likewise, those that theirs is made together with.
+// CutAtOnce gives a supply, and those to be cut and heard that its cut is made together with: those which feed something that it is for,
+// and, where they wait likewise, those that theirs is made together with.
 func (e *Works) CutAtOnce(supply int) []int {
 	all := []int{supply}
 	for n := 0; n < len(all); n++ {
@@ -63,15 +64,16 @@ func (e *Works) CutAtOnce(supply int) []int {
 	return all
 }
 
-// Those on whose being off a cut after all waits are asked every few seconds, until nothing has moved, or could be on its way up, for a while.
+// Those on whose being off a cut after all waits are asked every few seconds, until nothing has moved, or could be on its way up, for a
+// while.
 const (
 	asksEvery = 5 * time.Second
 	asksFor   = 2 * time.Minute
 )
 
-// CommitTogether puts on record that supplies which are back are to be cut after all: something is to be on and is proven off that only the return of its
-// power starts, which it has not lost. Each is cut once for that until it fails again, and none while anything is on that it feeds and that can be stopped.
-// What it has committed so it follows: a cut that would come too late is called off.
+// CommitTogether puts on record that supplies which are back are to be cut after all: something is to be on and is proven off that only the
+// return of its power starts, which it has not lost. Each is cut once for that until it fails again, and none while anything is on that it
+// feeds and that can be stopped. What it has committed so it follows: a cut that would come too late is called off.
 func (e *Works) CommitTogether() {
 	for k := range e.Supplies {
 		switch f := e.Supplies[k].Node; {
@@ -131,8 +133,8 @@ func (e *Works) mayTellYet(i int) bool {
 	return e.Now.Before(until.Add(asksFor))
 }
 
-// MayMeet reports whether a supply that is back may yet be cut after all, together with another that feeds something which is off and that only the return
-// of its power starts. Nothing is started on it meanwhile.
+// MayMeet reports whether a supply that is back may yet be cut after all, together with another that feeds something which is off and that
+// only the return of its power starts. Nothing is started on it meanwhile.
 func (e *Works) MayMeet(k int) bool {
 	if e.Ledger.Outage == nil || !e.isIdle(k) {
 		return false
@@ -143,7 +145,8 @@ func (e *Works) MayMeet(k int) bool {
 	return !slices.ContainsFunc(e.Graph.Dependents(supply), isUp) && slices.ContainsFunc(e.Graph.Dependents(supply), meets)
 }
 
-// maySoonMeet reports whether all that feeds a node may be cut at once: as soon as one that was cut is back, or those that they feed are proven off.
+// maySoonMeet reports whether all that feeds a node may be cut at once: as soon as one that was cut is back, or those that they feed are
+// proven off.
 func (e *Works) maySoonMeet(u int) bool {
 	feeds := e.Graph.Sources(u)
 	if slices.ContainsFunc(feeds, e.comesOn) {
@@ -152,12 +155,14 @@ func (e *Works) maySoonMeet(u int) bool {
 	return (e.IsLeavingStill(u) || e.mayTellYet(u)) && len(e.toJoin(u, func(l int) bool { return !e.ShowsUp(l) })) > 0
 }
 
-// comesOn reports whether an output that was cut may be on again in the time that this takes, or is on, and its mains are about to count as back.
+// comesOn reports whether an output that was cut may be on again in the time that this takes, or is on, and its mains are about to count as
+// back.
 func (e *Works) comesOn(f int) bool {
 	s := &e.Supplies[e.Ledger.SupplyOf[f]]
 	st := e.Standing(e.Ledger.SupplyOf[f])
 	isBack := st.IsOut() && s.State.Mains == power.MainsOnline && s.State.OnlineFor < belief.DeafAfter && !s.Unfit // and not sure yet
-	return isBack || st.Cycle >= ledger.CutSent && !s.StaysOff && !s.CutDue.IsZero() && e.Now.Before(s.CutDue.Add(s.OnDelay+belief.DeafAfter))
+	return isBack || st.Cycle >= ledger.CutSent && !s.StaysOff && !s.CutDue.IsZero() &&
+		e.Now.Before(s.CutDue.Add(s.OnDelay+belief.DeafAfter))
 }
 
 // isSurelyOff reports whether a node is off, as far as it was asked after a moment ago.
@@ -183,9 +188,9 @@ func (e *Works) isAfterAll(k int) bool {
 	return st.Cycle == ledger.Committed && st.Twice && e.Supplies[k].State.Mains == power.MainsOnline
 }
 
-// toJoin names the supplies that are back and are to be cut, so that something which owes a cycle loses its power: none unless every other one that
-// feeds it is cut too, at once, and all that they feed is down, as the caller asks. Where Ebbtide's own machine hangs on one of them it is not risked:
-// one may take its cut and not make it.
+// toJoin names the supplies that are back and are to be cut, so that something which owes a cycle loses its power: none unless every other
+// one that feeds it is cut too, at once, and all that they feed is down, as the caller asks. Where Ebbtide's own machine hangs on one of
+// them it is not risked: one may take its cut and not make it.
 func (e *Works) toJoin(u int, isDown func(load int) bool) (ids []string) {
 	if !e.ComesUp(u) || e.Beliefs[u].Seen.State == plan.Gone { // it would be stopped again, or is not there
 		return nil
@@ -231,8 +236,8 @@ func (e *Works) mayBeCutNow(supply int, isDown func(load int) bool) bool {
 	return e.mayBeCut(supply) && e.isClear(supply, isDown)
 }
 
-// mayBeCut reports whether a supply is to be cut, or is back, can be, comes on again by itself, and has missed no cut. One on bypass has somebody at work on it,
-// and one that is overloaded or asks for a new battery may not come back.
+// mayBeCut reports whether a supply is to be cut, or is back, can be, comes on again by itself, and has missed no cut. One on bypass has
+// somebody at work on it, and one that is overloaded or asks for a new battery may not come back.
 func (e *Works) mayBeCut(supply int) bool {
 	k := e.Ledger.SupplyOf[supply]
 	s := &e.Supplies[k]
@@ -241,8 +246,8 @@ func (e *Works) mayBeCut(supply int) bool {
 	return can && (e.Standing(k).Cycle == ledger.Committed || e.isIdle(k))
 }
 
-// comesTooLate reports whether a cut that was to come after all is in vain by now: each thing for which it was would keep its power by another output, which
-// is on, or is on again before this one is off.
+// comesTooLate reports whether a cut that was to come after all is in vain by now: each thing for which it was would keep its power by
+// another output, which is on, or is on again before this one is off.
 func (e *Works) comesTooLate(supply int) bool {
 	return e.isAfterAll(e.Ledger.SupplyOf[supply]) && e.IsKept(supply)
 }
@@ -255,7 +260,8 @@ func (e *Works) IsKept(supply int) bool {
 	})
 }
 
-// keepsPower reports whether a node would keep its power when a supply is cut now, by another output that is on, or is on again before this one is off.
+// keepsPower reports whether a node would keep its power when a supply is cut now, by another output that is on, or is on again before this
+// one is off.
 func (e *Works) keepsPower(u, supply int) bool {
 	off := e.Now.Add(e.Supplies[e.Ledger.SupplyOf[supply]].OffDelay)
 	return slices.ContainsFunc(e.Graph.Sources(u), func(f int) bool {
@@ -267,8 +273,8 @@ func (e *Works) keepsPower(u, supply int) bool {
 	})
 }
 
-// meetsLater reports whether a cut on good mains, made now, would leave something its power that owes a cycle, by another output, and can be made together with
-// a cut of that one, after all, when it is back.
+// meetsLater reports whether a cut on good mains, made now, would leave something its power that owes a cycle, by another output, and can
+// be made together with a cut of that one, after all, when it is back.
 func (e *Works) meetsLater(supply int) bool {
 	if e.Supplies[e.Ledger.SupplyOf[supply]].State.Mains != power.MainsOnline || e.Press[supply] >= want.CutNow {
 		return false
@@ -284,7 +290,10 @@ func (e *Works) callOff(supply int, why string) {
 	if e.Under[supply] >= 0 {
 		e.HoldBack(supply, why)
 	}
-	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{e.ID(supply)}}, Reason: "it is not cut after all: " + why})
+	e.Record(ledger.Record{
+		Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{e.ID(supply)}},
+		Reason: "it is not cut after all: " + why,
+	})
 	e.Notify(true, e.ID(supply)+" is not cut after all: "+why+"; "+e.ByHand(k))
 }
 
@@ -305,10 +314,12 @@ func (e *Works) ByHand(k int) string {
 // isIdle reports whether a supply has failed, has its mains again, is not to be cut, and starts nothing yet.
 func (e *Works) isIdle(k int) bool {
 	st := e.Standing(k)
-	return st.Cycle == ledger.Uncut && st.Fails == ledger.HasReturned && st.Passed == ledger.NotPassed && !st.Twice && e.Live(k) && !e.Supplies[k].Gate && !e.Ledger.Outage.Orders.Hold && !e.Ledger.Outage.Drill.On()
+	return st.Cycle == ledger.Uncut && st.Fails == ledger.HasReturned && st.Passed == ledger.NotPassed && !st.Twice && e.Live(k) &&
+		!e.Supplies[k].Gate && !e.Ledger.Outage.Orders.Hold && !e.Ledger.Outage.Drill.On()
 }
 
-// isClear reports whether all that a supply feeds is down, as the caller asks: what a person switches, if he said so and was not told to bring it back.
+// isClear reports whether all that a supply feeds is down, as the caller asks: what a person switches, if he said so and was not told to
+// bring it back.
 func (e *Works) isClear(supply int, isDown func(load int) bool) bool {
 	return !slices.ContainsFunc(e.Graph.Dependents(supply), func(u int) bool {
 		n, decl := e.Entry(u), e.Graph.Node(u)

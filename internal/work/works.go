@@ -1,10 +1,10 @@
 // Package work carries one step on each node: from the evidence that its command may be given, through the command and its proof, to what
-// follows when it has none. It takes up the steps whose turn has come, commands through the permit, writes down what comes of it, and decides
-// neither when an outage begins nor when it is over: that is the engine's.
+// follows when it has none. It takes up the steps whose turn has come, commands through the permit, writes down what comes of it, and
+// decides neither when an outage begins nor when it is over: that is the engine's.
 //
-// step.go carries a step, guard.go collects evidence before its command and pass.go says whether that is enough, ladder.go is what follows when it
-// has no proof, cycle.go takes a supply through its power cycle, question.go asks and epoch.go ends what
-// was believed, resume.go takes up what was under way before a crash.
+// step.go carries a step, guard.go collects evidence before its command and pass.go says whether that is enough, ladder.go is what follows
+// when it has no proof, cycle.go takes a supply through its power cycle, question.go asks and epoch.go ends what was believed, resume.go
+// takes up what was under way before a crash.
 package work
 
 import (

@@ -58,9 +58,9 @@ var trifles = map[string]func(*sim.Scenario, time.Duration){
 	"a restart of 3 s": restart(3 * time.Second), "a restart of 20 s": restart(20 * time.Second),
 }
 
-// TestOneThingBeside plays an outage of each example estate in which one small thing happens beside, at moments that are drawn anew each time: its
-// UPSes are silent for one or two minutes, one of them misses a word, or Ebbtide restarts. Nothing is powered off for that, loses its power while
-// on, or is left off.
+// TestOneThingBeside plays an outage of each example estate in which one small thing happens beside, at moments that are drawn anew each
+// time: its UPSes are silent for one or two minutes, one of them misses a word, or Ebbtide restarts. Nothing is powered off for that, loses
+// its power while on, or is left off.
 func TestOneThingBeside(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../runbooks/*.yaml")
@@ -113,7 +113,8 @@ func (r *room) outage(t *testing.T, file string) sim.Scenario {
 		n := estate.Node(i)
 		switch {
 		case n.Kind == plan.Supply:
-			sc.Changes = append(sc.Changes, sim.Change{At: time.Minute, Supply: n.ID}, sim.Change{At: 3 * time.Hour, Supply: n.ID, Mains: true})
+			sc.Changes = append(sc.Changes, sim.Change{At: time.Minute, Supply: n.ID},
+				sim.Change{At: 3 * time.Hour, Supply: n.ID, Mains: true})
 		case n.OffAfter > 0:
 			h := sc.Habits[n.ID]
 			h.ShowsOn = r.showsOn

@@ -124,10 +124,10 @@ var bugs = []bug{
 		{planEstate, "!slices.ContainsFunc(e.feeds[i], func(j int) bool { return !scope[j] })", "slices.ContainsFunc(e.feeds[i], func(j int) bool { return scope[j] })"},
 	}},
 	{name: "rule 18: something is forced without a reason", edits: []edit{
-		{workLadder, "pace: pace{since: w.since}, force: force{cause, why}}", "pace: pace{since: w.since}, force: force{cause, \"\"}}"},
+		{workLadder, "pace: pace{since: w.since}, force: force{cause, why},", "pace: pace{since: w.since}, force: force{cause, \"\"},"},
 	}},
 	{name: "rule 18: what matters more is forced first", edits: []edit{
-		{beliefGraph, "\t\treturn e.Graph.Node(j).Risk < decl.Risk && e.Beliefs[j].Answer != plan.Off && e.Beliefs[j].Answer != plan.Starting && !e.lostWithHost(j) && e.GoesWith(j, i)", "\t\treturn false && e.GoesWith(j, i)"},
+		{beliefGraph, "return e.Graph.Node(j).Risk < decl.Risk && isWaitedFor && e.GoesWith(j, i)", "return false && isWaitedFor && e.GoesWith(j, i)"},
 	}},
 	{name: "rule 21: what keeps its power is stopped", edits: []edit{
 		{permitPermit, "|| e.GoesDown(c.Node) || isHung(e, c) {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\"", "|| true {\n\t\treturn \"\"\n\t}\n\treturn \"it keeps its power\""},
@@ -173,7 +173,7 @@ var bugs = []bug{
 		{beliefQuestions, "\tif b.Look <= since {\n", "\tif false {\n"},
 		{engineLook, "\tif isPast || e.asksAgain", "\tif e.asksAgain"},
 		{beliefQuestions, "\treturn !e.IsLeaving(i) && !b.SeenAt.Before(later(b.Falling, b.Obeying)) && b.Seen.State == plan.On", "\treturn b.Seen.State == plan.On"},
-		{beliefBelief, "b.Seen.State, b.Answer, b.AskedAt, b.answeredAt, b.Looks, b.Proof, b.Epoch, b.Doubt = plan.Unknown, plan.Unknown, time.Time{}, time.Time{}, 0, NoProof, op, plan.Unknown", "b.Epoch = op"},
+		{beliefBelief, "b.Seen.State, b.Answer, b.Doubt = plan.Unknown, plan.Unknown, plan.Unknown\n\t\tb.AskedAt, b.answeredAt, b.Looks, b.Proof, b.Epoch = time.Time{}, time.Time{}, 0, NoProof, op", "b.Epoch = op"},
 		{beliefBelief, "\t\tb.Renew(op)\n", "\t\tb.Epoch = op\n"},
 	}},
 	{name: "belief: a return of power leaves what was known", edits: []edit{
@@ -205,7 +205,7 @@ var bugs = []bug{
 		{ledgerNode, "CacheWas: ns.Protected, Set: ns.Settings}", "CacheWas: ns.Protected}"},
 	}},
 	{name: "ledger: a failed step is on record as proven", edits: []edit{
-		{workProof, "failed := ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: e.ID(i), Verb", "failed := ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: e.ID(i), Verb"},
+		{workProof, "failed := ledger.Record{\n\t\tKind: ledger.Failed,", "failed := ledger.Record{\n\t\tKind: ledger.Proven,"},
 	}},
 	{name: "ledger: a drill goes on when the mains fail", edits: []edit{
 		{ledgerSupply, "\tl.Outage.Drill.leave()\n", ""},
@@ -412,7 +412,7 @@ var bugs = []bug{
 		{workLadder, "return e.isBeyondReach(i) || isPlug && slices", "return e.isBeyondReach(i) || isPlug && i < 0 && slices"},
 	}},
 	{name: "want: a cache whose storage is off keeps our own machine on", by: "./test/dst TestNotLost", edits: []edit{
-		{"internal/want/want.go", "s.Verb != plan.Protect && e.IsCutOff(i) && !e.RunsOn(i, s.stage), s.Verb == plan.Flush && e.isGroundOff(i)", "s.Verb == plan.Stop && e.IsCutOff(i) && !e.RunsOn(i, s.stage)"},
+		{"internal/want/want.go", "s.Verb != plan.Protect && e.IsCutOff(i) && !e.RunsOn(i, s.stage),\n\t\ts.Verb == plan.Flush && e.isGroundOff(i)", "s.Verb == plan.Stop && e.IsCutOff(i) && !e.RunsOn(i, s.stage)"},
 	}},
 	{name: "goal: our own machine, which runs, needs the power cycle", by: "./test/dst TestSoonBack", edits: []edit{
 		{beliefGoal, "\t\treturn n.Shown == ledger.ShownOff\n\tcase n.Last.Taken:", "\t\treturn true\n\tcase n.Last.Taken:"},

@@ -205,8 +205,8 @@ type campaign struct {
 	brokenBy map[uint64]string // per seed: its first violation, or why it could not be played
 }
 
-// take gives the next seeds to play, from the first to before the second: the nights of one estate, which are played by one. There are none if all
-// are taken, or one has broken a rule and that is enough.
+// take gives the next seeds to play, from the first to before the second: the nights of one estate, which are played by one. There are none
+// if all are taken, or one has broken a rule and that is enough.
 func (c *campaign) take() (from, to uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

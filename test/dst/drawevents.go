@@ -50,7 +50,10 @@ func (w *drawing) events() {
 
 // faults are those that any node may have: a machine that freezes looks as if it were off to all but its BMC, and only what
 // can be put back is by half, or too late.
-var faults = slices.DeleteFunc(slices.Clone(sim.Faults), func(f sim.Fault) bool { return f == sim.Freeze || f == sim.Halves || f == sim.Tardy })
+var faults = slices.DeleteFunc(slices.Clone(sim.Faults), func(f sim.Fault) bool {
+	return f == sim.Freeze || f == sim.Halves ||
+		f == sim.Tardy
+})
 
 // silences draws times in which nothing reaches some nodes; a few have not answered since before anybody looked.
 func (w *drawing) silences() {
@@ -139,8 +142,8 @@ func (w *drawing) mains() {
 	}
 }
 
-// stayOff draws outputs that stay off after their cuts, and the person who comes to switch them on after the mains are back: once soon, maybe before a
-// cut that comes late, and once more when all that is over.
+// stayOff draws outputs that stay off after their cuts, and the person who comes to switch them on after the mains are back: once soon,
+// maybe before a cut that comes late, and once more when all that is over.
 func (w *drawing) stayOff() {
 	for _, s := range w.supplies {
 		if !w.one(12) {

@@ -42,14 +42,18 @@ func (w *drawing) odds() {
 // deaf draws UPSes that do not make their cuts while the mains are there. Of one that falls silent besides nobody can tell it.
 func (w *drawing) deaf() {
 	for i := range w.batteries {
-		mute := slices.ContainsFunc(w.happens, func(e string) bool { return strings.Contains(e, "supply: "+w.batteries[i].id+", silent: true") })
+		mute := slices.ContainsFunc(w.happens, func(e string) bool {
+			return strings.Contains(e,
+				"supply: "+w.batteries[i].id+", silent: true")
+		})
 		if w.bad(1, 2) && !mute {
 			w.batteries[i].said = append(w.batteries[i].said, fmt.Sprintf("deaf: %d", 1+w.d(2)*8))
 		}
 	}
 }
 
-// delays draws UPSes whose output is off for as short as can be watched, or for long. All cut after the same time, as a run book is told to have it.
+// delays draws UPSes whose output is off for as short as can be watched, or for long. All cut after the same time, as a run book is told to
+// have it.
 func (w *drawing) delays() {
 	w.delay = map[string]string{}
 	if !w.one(4) {
@@ -143,7 +147,8 @@ func (w *drawing) bmcs() {
 		}
 		killed := len(w.crashes)+len(w.crashOn) > 0
 		neverHeard := slices.ContainsFunc(w.happens, func(e string) bool {
-			return strings.Contains(e, strconv.Quote(n.id)) && (strings.Contains(e, "at: 0s") || killed && strings.Contains(e, "silent: true"))
+			return strings.Contains(e, strconv.Quote(n.id)) &&
+				(strings.Contains(e, "at: 0s") || killed && strings.Contains(e, "silent: true"))
 		})
 		if neverHeard && (how == sim.AlwaysOff || how == sim.Contrary) {
 			how = sim.NoAnswer

@@ -61,8 +61,8 @@ func (w *drawing) answers(id string, slow bool) {
 	}
 }
 
-// forgets reports whether the controller may be thrown away with its records and be back before a command has arrived that it gave: nobody could
-// know of that.
+// forgets reports whether the controller may be thrown away with its records and be back before a command has arrived that it gave: nobody
+// could know of that.
 func (w *drawing) forgets() bool {
 	lost := slices.ContainsFunc(w.happens, func(e string) bool { return strings.Contains(e, "journal: lost") })
 	return lost && len(w.crashes)+len(w.crashOn) > 0 && (w.away == "100ms" || w.away == "2s")

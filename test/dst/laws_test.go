@@ -145,7 +145,10 @@ func besideSilent(t *testing.T, silent int) sim.Scenario {
 	on := power.Condition{Kind: power.OnBattery, For: 30 * time.Second}
 	sc.Settings = engine.Settings{
 		Estate: estate, Mode: "simulate", Supplies: []power.Supply{{ID: "ups"}},
-		Policy: power.Policy{Protect: on, Shutdown: on, Restore: power.Condition{Kind: power.Online, For: time.Minute}, Reserve: time.Minute},
+		Policy: power.Policy{
+			Protect: on, Shutdown: on, Restore: power.Condition{Kind: power.Online, For: time.Minute},
+			Reserve: time.Minute,
+		},
 	}
 	sc.Batteries = map[string]sim.Battery{"ups": {Charge: 1, Runtime: 2 * time.Hour}}
 	return sc

@@ -95,9 +95,9 @@ func exampleOf(t *testing.T, file string) sim.Scenario {
 	return sc
 }
 
-// unexplained says what is not back in the end though nothing broke that it needs, or is not reported; "": nothing. Where the
-// battery gave out before anybody heard that the mains had failed, there was no outage that anything could come back from; nor was there of what
-// lost its power so before the first that was heard.
+// unexplained says what is not back in the end though nothing broke that it needs, or is not reported; "": nothing. Where the battery gave
+// out before anybody heard that the mains had failed, there was no outage that anything could come back from; nor was there of what lost
+// its power so before the first that was heard.
 func unexplained(night *sim.Scenario, r *sim.Result) string {
 	estate := night.Settings.Estate
 	reported, seenOn, forced := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -140,8 +140,10 @@ func brokenOn(night *sim.Scenario, wasForced map[string]bool) []bool {
 	}
 	for i := range broken {
 		decl := estate.Node(i)
-		forced := decl.Kind == plan.VM && decl.Can.Has(plan.Force) && !hangs(decl, plan.Force, decl.Forces) // what else hangs on its way down is for a person
-		off := wasForced[decl.ID] && hangs(decl, plan.Force, decl.Forces)                                   // there may have been no time to ask it first
+		// what else hangs on its way down is for a person
+		forced := decl.Kind == plan.VM && decl.Can.Has(plan.Force) && !hangs(decl, plan.Force, decl.Forces)
+		// there may have been no time to ask it first
+		off := wasForced[decl.ID] && hangs(decl, plan.Force, decl.Forces)
 		if !forced && hangs(decl, plan.Stop, 1) || off {
 			broken[i] = true
 			for _, f := range estate.Sources(i) {

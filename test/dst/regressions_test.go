@@ -28,20 +28,24 @@ func TestFoundWorlds(t *testing.T) {
 	replay(t, "testdata/found/*.yaml")
 }
 
-// TestAllIsBack plays scenarios in which no rule was broken, and something was left off for good that nothing was wrong with: readers found them.
+// TestAllIsBack plays scenarios in which no rule was broken, and something was left off for good that nothing was wrong with: readers found
+// them.
 func TestAllIsBack(t *testing.T) {
 	t.Parallel()
 	replay(t, "testdata/back/*.yaml", func(t *testing.T, r *sim.Result) { require.Empty(t, r.Missing) })
 }
 
-// TestCalm plays scenarios in which no rule was broken, and something was powered off, lost its power while on, or was left off, though nothing was
-// wrong with it and its battery had the time.
+// TestCalm plays scenarios in which no rule was broken, and something was powered off, lost its power while on, or was left off, though
+// nothing was wrong with it and its battery had the time.
 func TestCalm(t *testing.T) {
 	t.Parallel()
 	replay(t, "testdata/calm/*.yaml", func(t *testing.T, r *sim.Result) {
 		require.Empty(t, r.Missing)
 		require.Empty(t, r.Crashed)
-		require.False(t, slices.ContainsFunc(r.Records, func(rec ledger.Record) bool { return rec.Kind == ledger.Intent && *rec.Verb == plan.Force }))
+		require.False(t, slices.ContainsFunc(r.Records, func(rec ledger.Record) bool {
+			return rec.Kind == ledger.Intent &&
+				*rec.Verb == plan.Force
+		}))
 		require.False(t, slices.ContainsFunc(r.Records, func(rec ledger.Record) bool {
 			return rec.Kind == ledger.Failed && !strings.HasSuffix(rec.Reason, "skipped")
 		}))
@@ -57,7 +61,8 @@ func TestNotLost(t *testing.T) {
 	})
 }
 
-// TestSoonBack plays scenarios in which all is back within five minutes of when Ebbtide runs again, and nobody is told to start anything by hand.
+// TestSoonBack plays scenarios in which all is back within five minutes of when Ebbtide runs again, and nobody is told to start anything by
+// hand.
 func TestSoonBack(t *testing.T) {
 	t.Parallel()
 	replay(t, "testdata/soon/*.yaml", func(t *testing.T, r *sim.Result) {
@@ -78,7 +83,8 @@ func TestStorageIsStopped(t *testing.T) {
 	})
 }
 
-// TestAllDone plays scenarios in which the battery gets low while what is under way takes longer than usual, and there is time for it: nothing is given up.
+// TestAllDone plays scenarios in which the battery gets low while what is under way takes longer than usual, and there is time for it:
+// nothing is given up.
 func TestAllDone(t *testing.T) {
 	t.Parallel()
 	replay(t, "testdata/all-done/*.yaml", func(t *testing.T, r *sim.Result) {
@@ -116,11 +122,15 @@ func TestKeptOn(t *testing.T) {
 	t.Parallel()
 	replay(t, "testdata/kept-on/*.yaml", func(t *testing.T, r *sim.Result) {
 		require.Empty(t, r.Missing)
-		require.False(t, slices.ContainsFunc(r.Records, func(rec ledger.Record) bool { return rec.Kind == ledger.Intent && *rec.Verb == plan.Cut }))
+		require.False(t, slices.ContainsFunc(r.Records, func(rec ledger.Record) bool {
+			return rec.Kind == ledger.Intent &&
+				*rec.Verb == plan.Cut
+		}))
 	})
 }
 
-// TestLateCuts plays a UPS that takes the first of its cuts and does not make it: the next one is too late for what it was for, and is called off.
+// TestLateCuts plays a UPS that takes the first of its cuts and does not make it: the next one is too late for what it was for, and is
+// called off.
 func TestLateCuts(t *testing.T) {
 	t.Parallel()
 	replay(t, "testdata/a-late-cut-is-called-off.yaml", func(t *testing.T, r *sim.Result) {

@@ -24,8 +24,8 @@ func (t Tape) Replay() Dice {
 	}
 }
 
-// Shrink looks for a smaller scenario, drawn with the same factor of faults, that still fails, in at most so many tries: parts of the tape are left out, then
-// fall as simply as they can, then lower. (The property-testing library that the other laws use takes its seed from a
+// Shrink looks for a smaller scenario, drawn with the same factor of faults, that still fails, in at most so many tries: parts of the tape
+// are left out, then fall as simply as they can, then lower. (The property-testing library that the other laws use takes its seed from a
 // flag of the whole process, so it can't play seeds side by side, nor one of them alone.)
 func Shrink(tape Tape, faults, tries int, fails func(text string) bool) string {
 	try := func(t Tape) bool {

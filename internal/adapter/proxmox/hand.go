@@ -85,7 +85,10 @@ func clusterByHand(_ *schema.Node, s *ClusterSpec, _ func(string) manual.Endpoin
 		Type: "pvecm status",
 	}}
 	if s.ha() {
-		suspend = append(suspend, manual.Instruction{Say: "For each resource in the list:", Type: "ha-manager set vm:NUMBER --state ignored"})
+		suspend = append(suspend, manual.Instruction{
+			Say:  "For each resource in the list:",
+			Type: "ha-manager set vm:NUMBER --state ignored",
+		})
 		back = append(back, manual.Instruction{
 			Say:  "For each resource, as it was; HA then starts it by itself:",
 			Type: "ha-manager set vm:NUMBER --state started",

@@ -120,47 +120,51 @@ func (a *app) tells(use, short, long, example string, tell func(r *retrospect.Re
 	return c
 }
 
+// tellsText is a command that says one thing of an outage: data for machines, which come after whose they are, or a text.
+func (a *app) tellsText(name, short, long, example string,
+	data func(head, *retrospect.Retrospective) any, text func(*retrospect.Retrospective) string,
+) *cobra.Command {
+	return a.tells(name, short, long, example, func(r *retrospect.Retrospective) error {
+		if a.format == "json" {
+			return a.json(data(head{r.Outage, r.Mode, r.Open}, r))
+		}
+		_, err := io.WriteString(a.Stdout, text(r))
+		return err
+	})
+}
+
+// head says of which outage something is told.
+type head struct {
+	Outage string      `json:"outage"`
+	Mode   ledger.Mode `json:"mode"`
+	Open   bool        `json:"open"`
+}
+
 // blamed is who took how long, for machines. Durations are in seconds.
 type blamed struct {
-	Outage string                 `json:"outage"`
-	Mode   ledger.Mode            `json:"mode"`
-	Open   bool                   `json:"open"`
-	Steps  []retrospect.StepTaken `json:"steps"`
+	head
+	Steps []retrospect.StepTaken `json:"steps"`
 }
 
 func (a *app) blame() *cobra.Command {
-	return a.tells("blame", "list the steps of an outage, slowest first",
+	return a.tellsText("blame", "list the steps of an outage, slowest first",
 		"Lists the steps that were commanded in an outage, slowest first, each with its expected time.",
 		"  ebbtide blame --config /etc/ebbtide/ebbtide.yaml\n  ebbtide blame night.json --runbook runbook.yaml",
-		func(r *retrospect.Retrospective) error {
-			if a.format == "json" {
-				return a.json(blamed{r.Outage, r.Mode, r.Open, r.Steps})
-			}
-			_, err := io.WriteString(a.Stdout, r.Blame())
-			return err
-		})
+		func(of head, r *retrospect.Retrospective) any { return blamed{of, r.Steps} }, (*retrospect.Retrospective).Blame)
 }
 
 // chained is why it took so long, for machines.
 type chained struct {
-	Outage string                     `json:"outage"`
-	Mode   ledger.Mode                `json:"mode"`
-	Open   bool                       `json:"open"`
+	head
 	Chains []retrospect.CriticalChain `json:"critical_chains"`
 }
 
 func (a *app) criticalChain() *cobra.Command {
-	return a.tells("critical-chain", "show why an outage took as long as it did: the last step, what it waited for, and so on",
+	return a.tellsText("critical-chain", "show why an outage took as long as it did: the last step, what it waited for, and so on",
 		"For each direction, shows the step that ended last, below it the step it waited for, and so on down to a decision.\nThe runbook "+
 			"says what waits for what. Without one, a step is assumed to have waited for whatever ended last before it.",
 		"  ebbtide critical-chain --config /etc/ebbtide/ebbtide.yaml\n  ebbtide critical-chain night.json --runbook runbook.yaml",
-		func(r *retrospect.Retrospective) error {
-			if a.format == "json" {
-				return a.json(chained{r.Outage, r.Mode, r.Open, r.Chains})
-			}
-			_, err := io.WriteString(a.Stdout, r.Critical())
-			return err
-		})
+		func(of head, r *retrospect.Retrospective) any { return chained{of, r.Chains} }, (*retrospect.Retrospective).Critical)
 }
 
 // plotted is what is drawn, for machines.

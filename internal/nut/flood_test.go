@@ -6,13 +6,13 @@ import (
 	"net"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	"unicode"
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/power"
 )
@@ -20,48 +20,12 @@ import (
 // hostile is a NUT server that hears a line and then does what it likes.
 func hostile(t *testing.T, do func(conn net.Conn, line string)) nut.Options {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	var conns []net.Conn
-	all.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			conns = append(conns, conn)
-			mu.Unlock()
-			all.Go(func() {
-				defer func() { _ = conn.Close() }()
-				for in := bufio.NewScanner(conn); in.Scan(); {
-					do(conn, in.Text())
-				}
-			})
+	address := peertest.Listen(t, func(conn net.Conn) {
+		for in := bufio.NewScanner(conn); in.Scan(); {
+			do(conn, in.Text())
 		}
 	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		mu.Lock()
-		for _, conn := range conns {
-			_ = conn.Close()
-		}
-		mu.Unlock()
-		all.Wait()
-	})
-	return nut.Options{Address: listener.Addr().String(), Timeout: 300 * time.Millisecond}
-}
-
-// flood writes a text over and over, until nobody takes it any more.
-func flood(conn net.Conn, text string) {
-	block := strings.Repeat(text, 1+(64<<10)/len(text))
-	for {
-		if _, err := io.WriteString(conn, block); err != nil {
-			return
-		}
-	}
+	return nut.Options{Address: address, Timeout: 300 * time.Millisecond}
 }
 
 // TestHostileServers: whatever servers answer, each supply of theirs is reported lost in time, with a text that is safe to
@@ -69,14 +33,14 @@ func flood(conn net.Conn, text string) {
 func TestHostileServers(t *testing.T) {
 	const escape = "\x1b]0;owned\x07\x1b[2J\u009b31m\x00\xff"
 	servers := map[string]nut.Options{
-		"a line without end": hostile(t, func(c net.Conn, _ string) { flood(c, "x") }),
-		"zeros without end":  hostile(t, func(c net.Conn, _ string) { flood(c, "\x00") }),
-		"empty lines":        hostile(t, func(c net.Conn, _ string) { flood(c, "\n") }),
+		"a line without end": hostile(t, func(c net.Conn, _ string) { peertest.Flood(c, "x") }),
+		"zeros without end":  hostile(t, func(c net.Conn, _ string) { peertest.Flood(c, "\x00") }),
+		"empty lines":        hostile(t, func(c net.Conn, _ string) { peertest.Flood(c, "\n") }),
 		"a list without end": hostile(t, func(c net.Conn, _ string) {
 			_, _ = io.WriteString(c, "BEGIN LIST VAR a\n")
-			flood(c, "VAR a x \"1\"\n")
+			peertest.Flood(c, "VAR a x \"1\"\n")
 		}),
-		"errors without end": hostile(t, func(c net.Conn, _ string) { flood(c, "ERR DATA-STALE\n") }),
+		"errors without end": hostile(t, func(c net.Conn, _ string) { peertest.Flood(c, "ERR DATA-STALE\n") }),
 		"nothing":            hostile(t, func(net.Conn, string) {}),
 		"control characters": hostile(t, func(c net.Conn, _ string) { _, _ = io.WriteString(c, "ERR "+escape+" "+escape+"\n") }),
 		"more of them":       hostile(t, func(c net.Conn, _ string) { _, _ = io.WriteString(c, escape+"\n") }),

@@ -214,6 +214,20 @@ func (n *node) Do(ctx context.Context, do adapter.Command) error {
 // lost reports whether a connection broke under a command.
 func lost(err error) bool { return errors.Is(err, rest.ErrLost) || errors.Is(err, script.ErrBroken) }
 
+// client opens the way to an API behind a login with a password.
+func client(c rest.Config, ref schema.SecretRef, secrets adapter.Secrets,
+	login func(ctx context.Context, client *rest.Client, secret string) (*rest.Session, error),
+) (*rest.Client, error) {
+	c.Login = func(ctx context.Context, client *rest.Client) (*rest.Session, error) {
+		secret, err := password(secrets, ref)
+		if err != nil {
+			return nil, err
+		}
+		return login(ctx, client, secret)
+	}
+	return rest.New(c)
+}
+
 // password reads a secret at the moment of use.
 func password(secrets adapter.Secrets, ref schema.SecretRef) (string, error) {
 	value, err := secrets.Secret(ref)

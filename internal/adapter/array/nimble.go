@@ -25,25 +25,19 @@ func (c *NimbleConn) mistakes() []error      { return c.Check() }
 func (c *NimbleConn) place() manual.Endpoint { return c.Endpoint(c.Username, c.Password) }
 
 func (c *NimbleConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
-	client, err := rest.New(rest.Config{
-		Name: name, Server: c.Server, Port: nimblePort,
-		Login: func(ctx context.Context, client *rest.Client) (*rest.Session, error) {
-			secret, err := password(secrets, c.Password)
-			if err != nil {
-				return nil, err
-			}
-			var in enveloped[struct {
-				Token string `json:"session_token"`
-			}]
-			login := enveloped[map[string]string]{map[string]string{"username": c.Username, "password": secret}}
-			if _, err := client.Send(ctx, rest.Request{
-				Method: http.MethodPost, Path: "/v1/tokens", JSON: login, Answer: &in,
-				Asks: true,
-			}); err != nil {
-				return nil, err
-			}
-			return &rest.Session{Header: http.Header{"X-Auth-Token": {in.Data.Token}}}, nil
-		},
+	at := rest.Config{Name: name, Server: c.Server, Port: nimblePort}
+	client, err := client(at, c.Password, secrets, func(ctx context.Context, client *rest.Client, secret string) (*rest.Session, error) {
+		var in enveloped[struct {
+			Token string `json:"session_token"`
+		}]
+		login := enveloped[map[string]string]{map[string]string{"username": c.Username, "password": secret}}
+		if _, err := client.Send(ctx, rest.Request{
+			Method: http.MethodPost, Path: "/v1/tokens", JSON: login, Answer: &in,
+			Asks: true,
+		}); err != nil {
+			return nil, err
+		}
+		return &rest.Session{Header: http.Header{"X-Auth-Token": {in.Data.Token}}}, nil
 	})
 	if err != nil {
 		return nil, err

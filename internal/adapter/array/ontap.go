@@ -31,15 +31,12 @@ func (c *ONTAPConn) mistakes() []error      { return c.Check() }
 func (c *ONTAPConn) place() manual.Endpoint { return c.Endpoint(c.Username, c.Password) }
 
 func (c *ONTAPConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
-	client, err := rest.New(rest.Config{Name: name, Server: c.Server, Login: func(context.Context, *rest.Client) (*rest.Session, error) {
-		secret, err := password(secrets, c.Password)
-		if err != nil {
-			return nil, err
-		}
+	at := rest.Config{Name: name, Server: c.Server}
+	client, err := client(at, c.Password, secrets, func(_ context.Context, _ *rest.Client, secret string) (*rest.Session, error) {
 		header := http.Header{}
 		(&http.Request{Header: header}).SetBasicAuth(c.Username, secret)
 		return &rest.Session{Header: header}, nil
-	}})
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -26,15 +26,9 @@ func (c *SynologyConn) mistakes() []error      { return c.Check() }
 func (c *SynologyConn) place() manual.Endpoint { return c.Endpoint(c.Username, c.Password) }
 
 func (c *SynologyConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
-	client, err := rest.New(rest.Config{
-		Name: name, Server: c.Server, Port: synologyPort,
-		Login: func(ctx context.Context, client *rest.Client) (*rest.Session, error) {
-			secret, err := password(secrets, c.Password)
-			if err != nil {
-				return nil, err
-			}
-			return dsmLogin(ctx, client, c.Username, secret)
-		},
+	at := rest.Config{Name: name, Server: c.Server, Port: synologyPort}
+	client, err := client(at, c.Password, secrets, func(ctx context.Context, client *rest.Client, secret string) (*rest.Session, error) {
+		return dsmLogin(ctx, client, c.Username, secret)
 	})
 	if err != nil {
 		return nil, err

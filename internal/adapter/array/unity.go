@@ -24,15 +24,9 @@ func (c *UnityConn) mistakes() []error      { return c.Check() }
 func (c *UnityConn) place() manual.Endpoint { return c.Endpoint(c.Username, c.Password) }
 
 func (c *UnityConn) dial(name string, secrets adapter.Secrets) (adapter.Conn, error) {
-	client, err := rest.New(rest.Config{
-		Name: name, Server: c.Server,
-		Login: func(ctx context.Context, client *rest.Client) (*rest.Session, error) {
-			secret, err := password(secrets, c.Password)
-			if err != nil {
-				return nil, err
-			}
-			return unityLogin(ctx, client, c.Username, secret)
-		},
+	at := rest.Config{Name: name, Server: c.Server}
+	client, err := client(at, c.Password, secrets, func(ctx context.Context, client *rest.Client, secret string) (*rest.Session, error) {
+		return unityLogin(ctx, client, c.Username, secret)
 	})
 	if err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ import (
 	"net"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,56 +16,12 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/decorate"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/adapter/script"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/schema"
 )
-
-// listens serves connections on loopback until the test ends.
-func listens(t *testing.T, serve func(net.Conn)) (address string) {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	var conns []net.Conn
-	all.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			conns = append(conns, conn)
-			mu.Unlock()
-			all.Go(func() {
-				defer func() { _ = conn.Close() }()
-				serve(conn)
-			})
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		mu.Lock()
-		for _, conn := range conns {
-			_ = conn.Close()
-		}
-		mu.Unlock()
-		all.Wait()
-	})
-	return listener.Addr().String()
-}
-
-// flood writes a text over and over until nobody takes it any more.
-func flood(w io.Writer, text string) {
-	block := []byte(strings.Repeat(text, 1+(32<<10)/len(text)))
-	for {
-		if _, err := w.Write(block); err != nil {
-			return
-		}
-	}
-}
 
 // babbler is an SSH server that lets everybody in and whose every command prints without end.
 func babbler(t *testing.T, text string) (address, hostKey string) {
@@ -80,7 +35,7 @@ func babbler(t *testing.T, text string) (address, hostKey string) {
 		BannerCallback:   func(ssh.ConnMetadata) string { return strings.Repeat("\x1b[2J", 1000) },
 	}
 	config.AddHostKey(signer)
-	address = listens(t, func(conn net.Conn) {
+	address = peertest.Listen(t, func(conn net.Conn) {
 		_, channels, requests, err := ssh.NewServerConn(conn, config)
 		if err != nil {
 			return
@@ -95,8 +50,8 @@ func babbler(t *testing.T, text string) (address, hostKey string) {
 				for r := range requests {
 					_ = r.Reply(true, nil)
 					if r.Type == "exec" {
-						go flood(session, text)
-						go flood(session.Stderr(), text)
+						go peertest.Flood(session, text)
+						go peertest.Flood(session.Stderr(), text)
 					}
 				}
 			}()
@@ -152,18 +107,18 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 func TestHostsThatAreNoSSHServer(t *testing.T) {
 	t.Parallel()
 	for what, serve := range map[string]func(net.Conn){
-		"lines":   func(c net.Conn) { flood(c, "Welcome!\x1b[2J\r\n") },
-		"a line":  func(c net.Conn) { flood(c, "x") },
+		"lines":   func(c net.Conn) { peertest.Flood(c, "Welcome!\x1b[2J\r\n") },
+		"a line":  func(c net.Conn) { peertest.Flood(c, "x") },
 		"nothing": func(c net.Conn) { _, _ = io.Copy(io.Discard, c) },
 		"a version, then noise": func(c net.Conn) {
 			_, _ = io.WriteString(c, "SSH-2.0-x\r\n")
-			flood(c, "\xff\x00")
+			peertest.Flood(c, "\xff\x00")
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			_, hostKey := babbler(t, "x")
-			n := decorate.Clean(arrive(t, listens(t, serve), hostKey))
+			n := decorate.Clean(arrive(t, peertest.Listen(t, serve), hostKey))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			began := time.Now()

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/schema"
@@ -55,37 +55,24 @@ func appliance(t *testing.T, interactive bool) (address, hostKey string) {
 		config.PasswordCallback = func(_ ssh.ConnMetadata, given []byte) (*ssh.Permissions, error) { return check(string(given)) }
 	}
 	config.AddHostKey(signer)
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			raw, err := listener.Accept()
+	address = peertest.Listen(t, func(raw net.Conn) {
+		_, channels, requests, err := ssh.NewServerConn(raw, config)
+		if err != nil {
+			return
+		}
+		go ssh.DiscardRequests(requests)
+		for asked := range channels {
+			channel, requests, err := asked.Accept()
 			if err != nil {
 				return
 			}
-			wg.Go(func() {
-				defer func() { _ = raw.Close() }()
-				_, channels, requests, err := ssh.NewServerConn(raw, config)
-				if err != nil {
-					return
-				}
-				go ssh.DiscardRequests(requests)
-				for asked := range channels {
-					channel, requests, err := asked.Accept()
-					if err != nil {
-						return
-					}
-					go func() {
-						ssh.DiscardRequests(requests)
-						_ = channel.Close()
-					}()
-				}
-			})
+			go func() {
+				ssh.DiscardRequests(requests)
+				_ = channel.Close()
+			}()
 		}
 	})
-	t.Cleanup(func() { _ = listener.Close(); wg.Wait() })
-	return listener.Addr().String(), strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
+	return address, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
 }
 
 // nodeOn opens a node on a connection. It is closed before the server is: the cleanups run in reverse.

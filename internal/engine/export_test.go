@@ -44,7 +44,7 @@ var leftOut = map[string]string{
 	"Course.up":          "never changes",
 	"Course.Steps":       "never changes",
 	"Course.Of":          "never changes",
-	"Course.loose":       "never changes",
+	"Course.ofNoNode":       "never changes",
 	"Estate.users":       "is worked out when it is first asked for, and never changes then",
 	"Estate.grounds":     "likewise",
 	"Course.WaitsAt":     "where to look first",
@@ -118,7 +118,7 @@ var leftOut = map[string]string{
 	"watch.word":          "of the slack, which no explored policy asks for",
 	"Time.Ahead":          "likewise",
 	"Short.By":            "of what is left of the charge, which no explored UPS tells",
-	"Short.told":          "likewise",
+	"Short.announced":          "likewise",
 	"watch.stages":        "of what is measured, which no explored policy asks for",
 	"watch.stuck":         "of what people are told",
 	"once.cried":          "likewise",
@@ -139,7 +139,7 @@ var leftOut = map[string]string{
 	"referee.Referee.sight":      "never changes",
 	"referee.Referee.began":      "words for people",
 	"referee.Referee.place":      "never changes",
-	"referee.Referee.asides":     "never changes",
+	"referee.Referee.protectors":     "never changes",
 	"referee.Referee.asking":     "room to ask in",
 	"referee.Referee.users":      "is worked out when it is first asked for, and never changes then",
 	"referee.Referee.life":       "compared with that of intents alone",
@@ -203,7 +203,7 @@ var ages = map[string]time.Duration{
 	"battery.at":         time.Minute,
 
 	"referee.Referee.heldUntil":     time.Minute,
-	"referee.Referee.moved":         2 * time.Minute, // patience
+	"referee.Referee.moved":         2 * time.Minute, // standstill
 	"referee.Referee.resumed":       time.Minute,     // listens, and compared with node.roused
 	"referee.Referee.resumedBefore": time.Minute,     // compared with node.saidAt
 	"referee.intent.at":             time.Minute,     // slowness
@@ -255,8 +255,8 @@ var idleOnly = map[string]bool{"timetable.sweepAt": true}
 // inCommon are the fields whose values copies of an engine share, since they never change.
 var inCommon = map[string]bool{
 	"Estate.Protectors": true, "Estate.hosts": true, "Estate.hostOf": true, "grid.losses": true, "Ledger.Stages": true, "Ledger.SupplyNodes": true, "Ledger.SupplyOf": true, "Course.Steps": true, "Course.Of": true,
-	"Course.loose": true, "Estate.users": true, "Estate.grounds": true, "Dispatcher.nodes": true, "Dispatcher.rank": true, "Dispatcher.byRank": true,
-	"referee.Referee.place": true, "referee.Referee.asides": true, "referee.Referee.users": true,
+	"Course.ofNoNode": true, "Estate.users": true, "Estate.grounds": true, "Dispatcher.nodes": true, "Dispatcher.rank": true, "Dispatcher.byRank": true,
+	"referee.Referee.place": true, "referee.Referee.protectors": true, "referee.Referee.users": true,
 }
 
 var walks = sync.OnceValues(func() (copyWalk, printWalk) {

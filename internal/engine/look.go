@@ -24,15 +24,16 @@ func (e *Engine) answered(i int, ev Finished) {
 		seen = plan.Observation{State: plan.Unknown, Detail: ev.Detail}
 	}
 	defer func() { e.Beliefs[i].Unasked = false }()
-	isPast := q.Op <= e.Beliefs[i].Epoch
-	if isPast && (seen.State == plan.On || seen.State == plan.Starting) { // what it was, as it was asked, it was
+	b := &e.Beliefs[i]
+	isPast, isUp := q.Op <= b.Epoch, seen.State == plan.On || seen.State == plan.Starting
+	if isPast && isUp { // what it was, as it was asked, it was
 		e.FollowDeparture(i, seen.State, 1)
-		if b := &e.Beliefs[i]; b.Proof != belief.NoProof { // and not off, as it counts still
+	}
+	if isPast || e.asksAgain(i, seen.State, q.Older) {
+		if isUp && b.Proof != belief.NoProof { // and not off, as it counts still
 			b.Doubt = seen.State
 			e.Touch(i)
 		}
-	}
-	if isPast || e.asksAgain(i, seen.State, q.Older) {
 		e.unsurvey(i)
 		e.Probe(i)
 		return

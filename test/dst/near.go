@@ -58,7 +58,7 @@ func IsDrawn(text string) bool {
 			return false
 		}
 	}
-	return strings.Contains(text, "\nscenario: drawn\n") && strings.Contains(text, "\n"+ownRunbook)
+	return strings.Contains(text, "\n"+ownRunbook) && strings.Contains(text, "\n  runbook: drawn\n")
 }
 
 var (

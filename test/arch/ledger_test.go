@@ -57,7 +57,7 @@ func TestTheLedgerTestCanFail(t *testing.T) {
 		`func f(l *ledger.Ledger) { l.Outage.Nodes[0].Late = true }`:               true,
 		`func f(l *ledger.Ledger) { l.Outage.Nodes[0] = ledger.Node{} }`:           true,
 		`func f(l *ledger.Ledger) { n := &l.Outage.Nodes[0]; n.Snap.Past = true }`: true,
-		`func f(l *ledger.Ledger) *int { return &l.Outage.Nodes[0].Relapses }`:        true,
+		`func f(l *ledger.Ledger) *int { return &l.Outage.Nodes[0].Relapses }`:     true,
 		`func f(l *ledger.Ledger) { clear(l.Outage.Nodes) }`:                       true,
 	} {
 		fset := token.NewFileSet()

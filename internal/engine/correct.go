@@ -68,7 +68,8 @@ func putBackAnswers(e *Engine, i int) bool {
 func startSettled(e *Engine, i int) bool { return e.Entry(i).GivenUp.Has(plan.Start) && e.IsOn(i) }
 
 func flushSettled(e *Engine, i int) bool {
-	return e.Entry(i).GivenUp.Has(plan.Flush) && e.GoesDown(i) && e.Holds(i, plan.Flush, 0)
+	n := e.Entry(i)
+	return n.GivenUp.Has(plan.Flush) && e.GoesDown(i) && e.Holds(i, plan.Flush, n.CommandedBy(plan.Flush))
 }
 
 func cameBack(e *Engine, i int) bool {

@@ -303,7 +303,7 @@ var bugs = []bug{
 	{name: "sure: one word of a UPS is enough", edits: []edit{
 		{foresightSure, "s.words >= sureWords && s.read.Sub(s.began) >= sureAfter", "s.words >= 1"},
 	}},
-	{name: "slip: what lasts is made of one word", by: "./internal/power TestASlipLeavesNothingBehind", edits: []edit{
+	{name: "slip: what lasts is made of one word", by: "./internal/power TestASuddenDropIsNotBelieved", edits: []edit{
 		{powerSlip, "if s.words > 0 && fellFar(s.last, is, in) {", "if false && fellFar(s.last, is, in) {"},
 	}},
 	{name: "place: what nobody can reach keeps its place", by: "./test/dst TestSilentNodesHoldNobodyUp", edits: []edit{

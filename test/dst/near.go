@@ -58,7 +58,8 @@ func IsDrawn(text string) bool {
 			return false
 		}
 	}
-	return strings.Contains(text, "\n"+ownRunbook) && strings.Contains(text, "\n  runbook: drawn\n")
+	return strings.Contains(text, "\n"+ownRunbook) && strings.Contains(text, "\n  runbook: drawn\n") && supplyLine.MatchString(text) &&
+		ofBook.MatchString(text)
 }
 
 var (

@@ -136,8 +136,7 @@ var bugs = []bug{
 		{wantWant, "\treturn o.Lost[s.Node] && o.Due[s.stage][s.Node]", "\treturn (o.Lost[s.Node] || len(e.Graph.Feeds(s.Node)) > 1) && (o.Due[s.stage][s.Node] || len(e.Graph.Feeds(s.Node)) > 1)"},
 	}},
 	{name: "rule 11: the reserve is spent on waiting", edits: []edit{
-		{foresightPressure, "\tcase left.Value <= reserve:\n", "\tcase left.Value <= 0*reserve:\n"},
-		{foresightPressure, "\tcase e.Known && left.Value <= reserve+e.Estimate.Hosts.Seconds():", "\tcase false:"},
+		{workLadder, "short := decl.Kind == plan.VM && e.Press[i] >= want.ForceVMs ||", "short :="},
 	}},
 	{name: "belief: one look proves a node off", edits: []edit{
 		{beliefEstate, "ProofLooks    = 2 ", "ProofLooks    = 1 "},
@@ -300,7 +299,7 @@ var bugs = []bug{
 		{workPass, "(!e.Fed[i] || e.JournalLost)", "!e.Fed[i]"},
 		{workStep, "(!e.Fed[i] || e.JournalLost)", "!e.Fed[i]"},
 	}},
-	{name: "sure: one word of a UPS is enough", edits: []edit{
+	{name: "sure: one word of a UPS is enough", by: "./internal/foresight TestSure", edits: []edit{
 		{foresightSure, "s.words >= sureWords && s.read.Sub(s.began) >= sureAfter", "s.words >= 1"},
 	}},
 	{name: "slip: what lasts is made of one word", by: "./internal/power TestASuddenDropIsNotBelieved", edits: []edit{
@@ -390,7 +389,7 @@ var bugs = []bug{
 	{name: "pass: a stop that is told anew has the haste of before", by: "./test/dst TestRegressions", edits: []edit{
 		{workPass, "\tc.Cause, c.Reason = \"\", \"\"\n", ""},
 	}},
-	{name: "believe: what was shutting down when it was powered off stays on", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "believe: what was shutting down when it was powered off stays on", by: "./internal/belief TestWhatShutsDownGoesOnAfterItsPowerOff", edits: []edit{
 		{beliefQuestions, "e.Now.Before(e.Beliefs[i].Going.Add(", "e.Last(i).Rung != plan.Force && e.Now.Before(e.Beliefs[i].Going.Add("},
 	}},
 	{name: "ladder: a flush is given up with minutes left for it", by: "./test/dst TestAllDone", edits: []edit{
@@ -417,7 +416,7 @@ var bugs = []bug{
 	{name: "goal: our own machine, which runs, needs the power cycle", by: "./test/dst TestSoonBack", edits: []edit{
 		{beliefGoal, "\t\treturn n.Shown == ledger.ShownOff\n\tcase n.Last.Taken:", "\t\treturn true\n\tcase n.Last.Taken:"},
 	}},
-	{name: "ledger: what could not be told before is not told when its UPS speaks again", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "ledger: what could not be told before is not told when its UPS speaks again", by: "./internal/ledger TestWhatCouldNotBeToldIsToldWhenItsSupplySpeaks", edits: []edit{
 		{"internal/ledger/supply.go", "\t\tif n.Untried.Has(plan.Stop) {", "\t\tif n.Untried.Has(plan.Cut) {"},
 	}},
 	{name: "ladder: a guest that was just told to start is given up as beyond reach", by: "./test/dst TestRegressions", edits: []edit{
@@ -453,7 +452,7 @@ var bugs = []bug{
 	{name: "belief: one look at what came back behind a silent UPS leaves its silence a proof", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefSilence, " || e.FeedIsUnheard(i)", ""},
 	}},
-	{name: "belief: what refuses a connection after a silence is on as before that", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "belief: what refuses a connection after a silence is on as before that", by: "./internal/belief TestWhatAnswersAndSaysNothingAfterASilence", edits: []edit{
 		{beliefBelieve, "if wasMute && b.Seen.State == plan.On {", "if false {"},
 	}},
 	{name: "permit: what refused its stop counts as stopped before", by: "./test/dst TestRegressions", edits: []edit{

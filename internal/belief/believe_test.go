@@ -1,0 +1,54 @@
+package belief_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/belief"
+	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
+)
+
+// seen is an estate of one supply and one host, in an outage, whose host has given some answers, a second apart.
+func seen(t *testing.T, answers ...plan.State) (e *belief.Estate, host int) {
+	t.Helper()
+	times := plan.Times{Nominal: 10 * time.Second, Within: time.Minute}
+	node := plan.Node{ID: "host", Kind: plan.Host, FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Force)}
+	node.Times[plan.Stop], node.Times[plan.Force] = times, times
+	estate, err := plan.NewEstate([]plan.Node{{ID: "ups", Kind: plan.Supply, Can: plan.VerbSet(plan.Cut)}, node}, nil)
+	require.NoError(t, err)
+	known := belief.New(estate, &power.Policy{}, []power.Supply{{ID: "ups"}}, "")
+	e = &known
+	e.Now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	opened := ledger.Record{Seq: 1, At: e.Now, Kind: ledger.Opened, Outage: "o", Power: ledger.Power{Supplies: []string{"ups"}}}
+	opened.Format = ledger.FormatNow
+	require.NoError(t, e.Ledger.Apply(&opened))
+	host, _ = estate.Index("host")
+	for op, state := range answers {
+		e.Now = e.Now.Add(time.Second)
+		e.Believe(host, plan.Observation{State: state}, ledger.Op(op+1), e.Now)
+	}
+	return e, host
+}
+
+// TestWhatAnswersAndSaysNothingAfterASilence: it was on before it fell silent, and then refuses the connection: it may boot.
+func TestWhatAnswersAndSaysNothingAfterASilence(t *testing.T) {
+	e, host := seen(t, plan.On, plan.On, plan.Unknown)
+	require.True(t, e.IsUp(host), "one look that failed is none")
+	e, host = seen(t, plan.On, plan.On, plan.Unreachable, plan.Unknown)
+	require.False(t, e.IsUp(host))
+}
+
+// TestWhatShutsDownGoesOnAfterItsPowerOff: for as long as its stop may take, what says that it stops is on its way, whatever it was told last.
+func TestWhatShutsDownGoesOnAfterItsPowerOff(t *testing.T) {
+	for _, rung := range []plan.Verb{plan.Stop, plan.Force} {
+		e, host := seen(t, plan.On, plan.On, plan.Stopping)
+		e.Entry(host).Last = ledger.Command{Verb: plan.Stop, Rung: rung, Taken: true}
+		require.True(t, e.GoesSoon(host), rung)
+		e.Now = e.Now.Add(2 * time.Minute)
+		require.False(t, e.GoesSoon(host), rung)
+	}
+}

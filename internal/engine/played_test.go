@@ -653,6 +653,44 @@ func TestWhatCameBackDoesNotHang(t *testing.T) {
 	require.False(t, p.e.Open())
 }
 
+// TestAStopThatHasWaitedAsksAgain: of two hosts one goes at a time, and their UPS is silent meanwhile. The first was busy, and gave its place
+// back; when the second is off it starts, as its power was gone and is back.
+func TestAStopThatHasWaitedAsksAgain(t *testing.T) {
+	nodes := []plan.Node{aSupply("a"), aHost("one", "", "a"), aHost("two", "", "a")}
+	nodes[1].Type, nodes[2].Type = "host", "host"
+	p := play(t, nodes...)
+	estate, err := plan.NewEstate(nodes, []plan.Limit{{Class: "host", Total: 1}})
+	require.NoError(t, err)
+	p.settings.Estate = estate
+	p.e = engine.New(p.settings)
+	busy, isBack := "", false
+	p.reached = func(verb plan.Verb, node string) ledger.Outcome {
+		if verb == plan.Stop && (busy == "" || busy == node) {
+			busy = node
+			return ledger.Unreached
+		}
+		return ledger.Done
+	}
+	p.answer = func(node string) plan.State {
+		switch {
+		case node == "a", !isBack:
+			return plan.On
+		case node == busy:
+			return plan.Starting
+		}
+		return plan.Off
+	}
+	say := supplies{"a": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool { return len(p.commands) == 2 })
+	say["a"].deaf = true
+	p.goOn(25*time.Second, say)
+	isBack = true
+	p.goOn(20*time.Second, say)
+	require.Len(t, p.commands, 2, "%v", p.commands)
+}
+
 // TestWhatIsOrderedWithTheReserveLeftIsForced: an outage was called off, and is ordered after all when only the reserve is left.
 func TestWhatIsOrderedWithTheReserveLeftIsForced(t *testing.T) {
 	p := play(t, aSupply("a"), aHost("host", "", "a"), aVM("guest", "host"))

@@ -19,9 +19,15 @@ import (
 // stopping gives the works of a VM on one UPS whose shutdown has begun, while its stop is verified.
 func stopping(t *testing.T) (e *Works, vm int) {
 	t.Helper()
+	return stoppingA(t, plan.VM)
+}
+
+// stoppingA is stopping for another kind of node.
+func stoppingA(t *testing.T, kind plan.Kind) (e *Works, vm int) {
+	t.Helper()
 	estate, err := plan.NewEstate([]plan.Node{
 		{ID: "ups", Kind: plan.Supply},
-		{ID: "vm", Kind: plan.VM, FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Attempts: 1},
+		{ID: "vm", Kind: kind, FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Attempts: 1},
 	}, nil)
 	require.NoError(t, err)
 	supplies, policy := []power.Supply{{ID: "ups"}}, &power.Policy{}

@@ -365,9 +365,6 @@ var bugs = []bug{
 	{name: "ladder: what nothing reaches is waited for to the end of the battery", by: "./test/dst TestNotLost", edits: []edit{
 		{workLadder, "case e.isInVain(i), e.isPastHelp(i) && e.isInLastCall(i):", "case e.isInVain(i):"},
 	}},
-	{name: "step: a stop that has waited leaves on a look of before", by: "./test/dst TestRegressions", edits: []edit{
-		{workStep, "if e.hasWaited(i) {", "if e.hasWaited(i) && i < 0 {"},
-	}},
 	{name: "ladder: what hangs on an output that was cut has no last call", by: "./test/dst TestNotLost", edits: []edit{
 		{workLadder, "e.Graph.Node(d).Kind != plan.Supply && e.isInLastCall(d)", "d < 0"},
 	}},
@@ -458,7 +455,7 @@ var bugs = []bug{
 	{name: "permit: what refused its stop counts as stopped before", by: "./test/dst TestRegressions", edits: []edit{
 		{permitPermit, "c.Again && e.Last(c.Node).Reach() > ledger.InVain {", "c.Again {"},
 	}},
-	{name: "self: a battery that rests is thought to be empty before its output is off", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "self: a battery that rests is thought to be empty before its output is off", by: "./internal/work TestABatteryThatRestsIsNotEmptied", edits: []edit{
 		{workCycle, "\tif s.State.Mains != power.MainsOnBattery {\n\t\treturn latest, on", "\tif false {\n\t\treturn latest, on"},
 	}},
 	{name: "cut: it is given up before its partner's load has told by its silence", by: "./test/dst TestAllIsBack", edits: []edit{

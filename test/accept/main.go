@@ -216,5 +216,8 @@ func crash() (string, bool, error) {
 		return "", false, err
 	}
 	passed, failed := readCrash(out)
+	for _, line := range badKill.FindAllString(out, -1) {
+		fmt.Fprintln(os.Stderr, line)
+	}
 	return fmt.Sprintf("%d of %d", passed, passed+failed), passed > 0 && failed == 0, nil
 }

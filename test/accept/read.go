@@ -26,6 +26,7 @@ var (
 	ofNights  = regexp.MustCompile(`(\d+) nights from \d+: (\d+) in which something that answers is not back, (\d+) that break a rule`)
 	badNight  = regexp.MustCompile(`\S+, night \d+.*`)
 	ofBug     = regexp.MustCompile(`--- (PASS|FAIL): TestBugsAreCaught/(\S+)`)
+	badKill   = regexp.MustCompile(`(?m)^(?:kill after .*(?:BROKEN|ANOTHER END STATE|, [1-9]\d* repeated).*|.*Error:.*)$`)
 	ofPoint   = regexp.MustCompile(`--- (PASS|FAIL): \S+/\S+`)
 )
 

@@ -62,7 +62,7 @@ func TestTheReportOfAnOutage(t *testing.T) {
 
 	var r retrospect.Retrospective
 	require.NoError(t, json.Unmarshal([]byte(forms["json"]), &r))
-	require.Equal(t, "run", r.Mode)
+	require.Equal(t, ledger.ModeRun, r.Mode)
 	require.False(t, r.Open)
 	require.Empty(t, r.Notes)
 	require.Equal(t, []string{"ups"}, r.Supplies)

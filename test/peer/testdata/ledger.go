@@ -75,5 +75,9 @@ const (
 	Skip    = engine.Skip
 )
 
-// ModeDrill is the mode of a run that began as a drill.
-const ModeDrill = "drill"
+// The modes of a run, in words then.
+const (
+	ModeDrill    = "drill"
+	ModeObserve  = "observe"
+	ModeSimulate = "simulate"
+)

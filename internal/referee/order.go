@@ -109,7 +109,7 @@ func (r *Referee) cameUnseen(i int) bool {
 	return r.startsUnheard(i, func(s *supply) bool {
 		// it went off, and somebody switched it on, between two words of its UPS
 		between := !s.seen && !s.offAt.IsZero() && !r.nodes[s.node].meddled.Before(s.offAt)
-		return !forgot && !s.brief && s.onlineAt.After(roused) || !s.sudden && !between && !roused.Before(r.resumed)
+		return !between && (!forgot && !s.brief && s.onlineAt.After(roused) || !s.sudden && !roused.Before(r.resumed))
 	})
 }
 

@@ -97,8 +97,9 @@ func play(t *testing.T, kills []kill) int {
 		killed = append(killed, "with what "+strings.Join(lost, " and ")+" answered")
 		v.broken = slices.DeleteFunc(v.broken, isLeftToTheLast)
 	}
-	if slices.ContainsFunc(kills, func(k kill) bool { return k.fail }) && isUndoLost(records(t, g.Site)) {
-		v.repeated = slices.DeleteFunc(v.repeated, func(what string) bool { return what == "nas asked protect" })
+	if what := toldOnceMore(records(t, g.Site)); what != "" {
+		killed = append(killed, what+" once more")
+		v.repeated = slices.DeleteFunc(v.repeated, func(repeated string) bool { return repeated == what })
 	}
 	g.report(killed, got, v, took)
 	return len(records(t, g.Site))
@@ -124,19 +125,26 @@ func unproven(recs []ledger.Record) []string {
 	return nil
 }
 
-// isUndoLost reports whether the daemon was killed when it was about to put the NAS's cache back: nobody knows whether it did, and
-// it is protected once more if the mains fail again.
-func isUndoLost(recs []ledger.Record) bool {
-	undoing := false
+// toldOnceMore is what the NAS is told again, whatever it shows: the daemon was killed when it was about to put the cache back, and put that
+// off since. Nobody knows whether it was told, and may do it yet: it is put back when its time comes, or protected if the mains fail again.
+func toldOnceMore(recs []ledger.Record) string {
+	undoing, lost, putOff := false, false, false
 	for _, rec := range recs {
+		isUndo := rec.Verb != nil && *rec.Verb == plan.Unprotect
 		switch {
-		case rec.Kind == ledger.Intent && rec.Verb != nil:
-			undoing = undoing || *rec.Verb == plan.Unprotect
-		case rec.Kind == ledger.Gap && undoing:
-			return true
+		case rec.Kind == ledger.Intent && putOff && isUndo:
+			return "nas asked unprotect"
+		case rec.Kind == ledger.Intent && putOff && rec.Verb != nil && *rec.Verb == plan.Protect:
+			return "nas asked protect"
+		case rec.Kind == ledger.Intent:
+			undoing = undoing || isUndo
+		case rec.Kind == ledger.Gap:
+			lost = lost || undoing
+		case rec.Kind == ledger.HeldBack:
+			putOff = putOff || lost && isUndo
 		}
 	}
-	return false
+	return ""
 }
 
 // isLeftToTheLast reports whether a broken rule is that of a storage left on to the last.

@@ -34,7 +34,7 @@ var measures = []measure{
 		func(s *sim.Summary) (float64, bool) { return s.Unnecessary.Share, true },
 	},
 	{
-		"stranded", true, "runs in which something did not come back up up",
+		"stranded", true, "runs in which something did not come back up",
 		func(s *sim.Summary) (float64, bool) { return s.Stranded.Share, true },
 	},
 	{"violations", true, "runs in which a rule was broken", func(s *sim.Summary) (float64, bool) { return s.Violations.Share, true }},

@@ -188,7 +188,7 @@ func (a *app) followDrill(ctx context.Context, client *daemon.Client, id string)
 	if a.format == "json" {
 		out = a.Stderr
 	}
-	fmt.Fprintf(out, "\ndrill %s; `ebbtide abort` brings everything back at once\n", id)
+	fmt.Fprintf(out, "\ndrill %s; to end it now and bring back what it stopped: `ebbtide abort`\n", id)
 	var told timeline.Timeline
 	err = client.Watch(ctx, func(*daemon.Status) error {
 		all, err := client.Outage(ctx, id)

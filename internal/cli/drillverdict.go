@@ -172,7 +172,7 @@ func writeVerdict(w io.Writer, v *drillVerdict) {
 		fmt.Fprintf(w, "mains power failed at %s meanwhile: the drill became an outage\n", strings.Join(v.Supplies, ", "))
 	}
 	if d := v.Discharge; d != nil {
-		fmt.Fprintf(w, "the battery gave as much as %.0fs at full load: from %.0f%% to %.0f%% in %s\n", d.Burn, d.From, d.To, brief(d.Took))
+		fmt.Fprintf(w, "the battery delivered the equivalent of %.0fs at full load: from %.0f%% to %.0f%% in %s\n", d.Burn, d.From, d.To, brief(d.Took))
 	}
 	fmt.Fprintln(w, v.Result)
 }

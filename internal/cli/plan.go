@@ -155,7 +155,7 @@ func ifNot(n *plan.Node, s *plan.Step) string {
 		case n.Kind == plan.VM:
 			return "powered off with its host"
 		default:
-			return "the plan waits, to the reserve"
+			return "the plan waits until only the reserve is left"
 		}
 	case plan.Protect:
 		return "the plan continues"

@@ -94,7 +94,7 @@ func (a *app) showTrials(s *simulation, doc *trialsDocument, drawnOutage bool) e
 // writeSummary writes one policy's figures whole.
 func writeSummary(b *strings.Builder, s *sim.Summary) {
 	t := table(b)
-	fmt.Fprintln(t, "HOW OFTEN\tRUNS\tSHARE\t95% SURE\tSEEDS")
+	fmt.Fprintln(t, "HOW OFTEN\tRUNS\tSHARE\t95% CI\tSEEDS")
 	for _, row := range []struct {
 		what string
 		of   *sim.Chance

@@ -218,7 +218,7 @@ func writeProofs(w io.Writer, p *daemon.Proofs) {
 		old = append(old, one.ID)
 	}
 	if len(old) > 0 {
-		fmt.Fprintf(w, "Not drilled for %d days: %s\n", p.Days, english.List(old, 6))
+		fmt.Fprintf(w, "Not proven for more than %d days: %s\n", p.Days, english.List(old, 6))
 	}
 }
 
@@ -230,10 +230,10 @@ func writeOutage(w io.Writer, s *daemon.Status) {
 	}
 	since := o.Start.Local().Format("15:04:05")
 	if observed(s) {
-		fmt.Fprintf(w, "\n%s %s since %s, only observed: no commands are sent; it would be going %s now\n", what, o.Outage,
+		fmt.Fprintf(w, "\n%s %s since %s, only observed: no commands are sent; its direction would be %s\n", what, o.Outage,
 			since, s.View.Goal)
 	} else {
-		fmt.Fprintf(w, "\n%s %s since %s, going %s now\n", what, o.Outage, since, s.View.Goal)
+		fmt.Fprintf(w, "\n%s %s since %s, direction: %s\n", what, o.Outage, since, s.View.Goal)
 	}
 	if s.View.Waiting != "" {
 		fmt.Fprintf(w, "Now: %s\n", s.View.Waiting)

@@ -56,7 +56,7 @@ func Settings() []Setting {
 			func(c *Config, v value) (err error) { c.Poll, err = v.interval(); return err },
 		},
 		{
-			"poll_on_battery", "the same while the supply is on battery", "250ms",
+			"poll_on_battery", "time between two readings of a supply that is on battery", "250ms",
 			func(c *Config, v value) (err error) { c.PollOnBattery, err = v.interval(); return err },
 		},
 		{

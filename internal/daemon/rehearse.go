@@ -90,7 +90,7 @@ func (d *Daemon) rehearse(ctx context.Context, o *DrillOrder, tell func(Rehearsa
 			return nil
 		}
 		if rec.Kind == ledger.Mains {
-			return errors.New("a supply fails: the rehearsal ends here; see: ebbtide status")
+			return errors.New("a power failure began: the rehearsal ends here; see `ebbtide status`")
 		}
 	}
 }

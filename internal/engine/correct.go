@@ -203,5 +203,5 @@ func (e *Engine) fell(i int, verb plan.Verb) {
 		return
 	}
 	e.Record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
-	e.Notify(true, "could not keep "+decl.ID+" "+what)
+	e.Notify(true, decl.ID+" did not stay "+what+"; no further attempt is made")
 }

@@ -59,7 +59,7 @@ func (e *Engine) Outlook(d Drill) Outlook {
 }
 
 // leaveDrill ends the test of a battery when a supply fails; the rest of what ends a drill is in the ledger.
-func (e *Engine) leaveDrill() { e.endTest("a supply fails") }
+func (e *Engine) leaveDrill() { e.endTest("a power failure began") }
 
 // outsiders lists what uses a part of a drill that goes down and is not part of it.
 func (e *Engine) outsiders() []int {
@@ -184,7 +184,7 @@ func (e *Engine) unfitForLong() string {
 		if why == "" || unheard || st.Mains == power.MainsOnline && st.SilentFor > 0 && st.SilentFor < drillSilence {
 			continue
 		}
-		return "supply " + e.ID(e.Supplies[k].Node) + " is " + why
+		return "supply " + e.ID(e.Supplies[k].Node) + ": " + why
 	}
 	return ""
 }

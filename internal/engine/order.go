@@ -62,7 +62,7 @@ func (e *Engine) aboutAbort(verb ledger.OrderVerb) string {
 	if verb != ledger.Abort || len(ids) == 0 {
 		return ""
 	}
-	return ": nothing more is shut down for " + strings.Join(ids, ", ") + " until its mains are back; any other UPS that fails is handled as usual"
+	return ": nothing more is shut down for " + strings.Join(ids, ", ") + " until mains power is back there; a power failure at any other UPS is handled as usual"
 }
 
 // aboutHold says what a hold comes too late for.
@@ -96,7 +96,7 @@ func (e *Engine) Refuses(o Order) string {
 	case o.Verb == ledger.Abort:
 		return e.refusesAbort()
 	case o.Verb == ledger.Go && !e.AnyGoesDown():
-		return "it is going up: no command overrides the recharge gate"
+		return "nothing is being shut down any more, and no command overrides the recharge gate"
 	}
 	return ""
 }
@@ -125,9 +125,9 @@ func (e *Engine) refusesAbort() string {
 	switch {
 	case e.CommittedSupply() >= 0 && !slices.ContainsFunc(e.Ledger.Outage.Supplies, mayTurn):
 		const hold = "; use hold to stop it where it is"
-		return e.Would("the point of no return is passed: the plan is finished and then reversed", "the point of no return would be passed: the plan would be finished and then reversed") + hold
+		return e.Would("the point of no return is passed: the shutdown is carried through, and then everything is brought back", "the point of no return would be passed: the shutdown would be carried through, and then everything brought back") + hold
 	case !e.AnyGoesDown():
-		return "it is going up already; use hold to stop it"
+		return "nothing is being shut down any more; use hold to stop the power-up"
 	case e.isAborted() && !slices.ContainsFunc(e.Ledger.Outage.Supplies, mayGoOn):
 		return "it is aborted already"
 	}

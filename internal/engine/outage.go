@@ -44,7 +44,7 @@ func (e *Engine) openOutage(k int) {
 	}
 	e.watch[k].still = e.Now.Add(stillFirst - stillEvery)
 	e.failsOff(s)
-	e.Notify(true, "power failure: "+e.ID(s.Node)+" is "+e.Tells(s))
+	e.Notify(true, "power failure: "+e.ID(s.Node)+": "+e.Tells(s))
 	e.survey()
 	e.askForEstimate()
 }
@@ -139,7 +139,7 @@ func (e *Engine) looksOver() bool {
 	}
 	if e.settleBy.IsZero() {
 		e.settleBy = e.Now.Add(settleFor)
-		e.Notify(true, "waiting "+english.Span(settleFor)+" for what was given up while starting: what depends on it is started if it comes up")
+		e.Notify(true, "waiting "+english.Span(settleFor)+" for a node that was given up while starting: if it comes up after all, what depends on it is started")
 	}
 	return !e.Now.Before(e.settleBy)
 }
@@ -187,7 +187,7 @@ func (e *Engine) close() {
 		reasons = append(reasons, "everything that was on is on again")
 	}
 	if len(doubtful) > 0 {
-		reasons = append(reasons, "not seen before the outage, not on now: "+named(doubtful))
+		reasons = append(reasons, "no answer when the outage began, not on now: "+named(doubtful))
 	}
 	if len(unseen) > 0 {
 		reasons = append(reasons, "on before the outage but not now, and not found on when it began: "+named(unseen))

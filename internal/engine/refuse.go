@@ -23,7 +23,7 @@ func (e *Engine) RefusesDrill(d Drill) string {
 	}
 	for k := range e.Supplies {
 		if s := &e.Supplies[k]; e.notWell(k) != "" {
-			return "supply " + e.ID(s.Node) + " is " + e.notWell(k) + "; wait until every supply is on line"
+			return "supply " + e.ID(s.Node) + ": " + e.notWell(k) + "; wait until every supply is on line"
 		}
 	}
 	if d.Supply != "" {

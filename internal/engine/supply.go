@@ -167,13 +167,13 @@ func (e *Engine) warnOfSilence(k int) {
 	e.watch[k].warned = now
 	switch {
 	case now == maybeEmpty:
-		e.Notify(true, id+" is "+s.State.String()+": its battery may have given out. If its own display says that it is on line but it still can't be heard, run `ebbtide confirm "+id+"`. Machines that are on prove nothing: they may be running on its battery")
+		e.Notify(true, id+": "+s.State.String()+": its battery may have given out. If its own display says that it is on line but it still does not answer, run `ebbtide confirm "+id+"`. Machines that are on prove nothing: they may be running on its battery")
 	case now == longSilent && out:
-		e.Notify(true, id+" is "+s.State.String()+": it is assumed to be still failing")
+		e.Notify(true, id+": "+s.State.String()+"; the power failure is assumed to continue")
 	case now == longSilent:
-		e.Notify(true, id+" is "+s.State.String()+": a mains failure would go unnoticed, and nothing is started on it until it is heard again")
+		e.Notify(true, id+": "+s.State.String()+"; a mains failure would go unnoticed, and nothing is started on it until it answers again")
 	case said != noSilence:
-		e.Notify(false, id+" is heard again: "+e.Tells(s))
+		e.Notify(false, id+" answers again: "+e.Tells(s))
 	}
 }
 
@@ -216,9 +216,9 @@ func (e *Engine) fails(k int) {
 		Reason: e.Tells(s),
 	})
 	e.failsOff(s)
-	word := " fails too: "
+	word := ", too: "
 	if again {
-		word = " fails again: "
+		word = " again: "
 	}
 	if e.Standing(k).Cycle.IsOurs() && s.State.Mains == power.MainsOnline {
 		e.Notify(false, id+" is on line and its output is off, as commanded")
@@ -308,7 +308,7 @@ func (e *Engine) tellShut(k int) {
 		return
 	}
 	w.shut = true
-	e.Notify(true, fmt.Sprintf("%s: %s, but its recharge gate is still shut: it waits for %s. If its battery will never get there, change policy.restore, or start what is needed by hand", e.ID(s.Node), e.Tells(s), e.Policy.Restore.String()))
+	e.Notify(true, fmt.Sprintf("%s: %s, but its recharge gate is still closed. Condition: %s. If its battery can never meet that, change policy.restore, or start what is needed by hand", e.ID(s.Node), e.Tells(s), e.Policy.Restore.String()))
 }
 
 // recondition finds anew how each supply is, and what can be started on it. Where that has changed, all wants are.
@@ -356,6 +356,6 @@ func (e *Engine) turnUp(k int) {
 	e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{
 		Goal: plan.Up, Supplies: []string{id}, Numbers: e.Numbers(s),
 		Charge: s.Tracker.Holds(),
-	}, Reason: "mains are back and the gate is open"})
-	e.Notify(true, e.Would(says, "would now bring back")+" what "+id+" feeds: mains are back and the gate is open"+e.onHold("started on it"))
+	}, Reason: "mains power is back and the recharge gate is open"})
+	e.Notify(true, e.Would(says, "would now bring back")+" what "+id+" feeds: mains power is back and the recharge gate is open"+e.onHold("started on it"))
 }

@@ -237,7 +237,7 @@ func judgeWake(n *Node, w *Wake, dead map[string]bool, add func(severity runbook
 	case w.Error != "":
 		add(runbook.Trouble, "wake", "nothing could start %s, because %s does not answer: %s", n.Node, w.By, w.Error)
 	case n.State == plan.On && w.State == plan.Off:
-		add(runbook.Trouble, "witness", "%s is on, but %s reports it off: does it belong to another machine?", n.Node, w.By)
+		add(runbook.Trouble, "witness", "%s is on, but %s reports it off: check that it belongs to this machine", n.Node, w.By)
 	case !w.pdu && w.State == plan.On && (n.State == plan.Off || n.State == plan.Stopping):
 		add(runbook.Trouble, "witness", "two proofs disagree: %s says that %s is on, its own system says that it is not: %s",
 			w.By, n.Node, n.Detail)

@@ -125,7 +125,7 @@ func (e *Foresight) reckon(s *belief.Supply) string {
 	if slack.Value < 0 {
 		wait = "which is " + power.Roughly(-slack.Value) + " too long"
 	}
-	text := fmt.Sprintf("the battery lasts at least %s (by %s), the plan and its reserve take %s at most, %s", power.Roughly(s.State.Left.Value), s.State.By,
+	text := fmt.Sprintf("the battery lasts at least %s (by %s), the plan and its reserve take up to %s (p95), %s", power.Roughly(s.State.Left.Value), s.State.By,
 		power.Roughly(e.Estimate.At(Pessimistic).Seconds()+e.Policy.Reserve.Seconds()), wait)
 	if !s.State.Proven {
 		text += "; the battery is unproven"

@@ -46,7 +46,7 @@ func ByHand(s *schema.Supply) manual.Procedure {
 	ups := schema.Quote(s.NUT())
 	var cut []manual.Instruction
 	ask := "On a machine with NUT's client (it asks for the password of the NUT user" + kept(s.Password) +
-		"; a backslash goes before each blank, quote, # and backslash in it):"
+		"; type a backslash before each space, quote, # and backslash in it):"
 	if s.OffDelay > 0 {
 		cut = append(cut, manual.Instruction{
 			Say:  ask,

@@ -204,7 +204,7 @@ func (c *checker) carriers() {
 			}
 			id := c.rb.Nodes[e.to].ID // what that stands on goes with it
 			c.nodeWarning(self, []string{"depends_on"}, "run Ebbtide on a machine of its own, or on "+id+" itself, which is then the node of type self",
-				"Ebbtide stands on %s, which so can't be shut down in order: it loses its power while it runs", id)
+				"Ebbtide's own machine needs %s, so that can't be shut down in order: it loses power while running", id)
 		}
 	}
 }

@@ -277,7 +277,7 @@ func (c *checker) proof(i int) {
 	}
 	if tr.Kind == plan.Cluster && len(items(n.at, "depends_on")) == 0 && !unreadable(n.at, "depends_on") {
 		c.nodeWarning(i, nil, "add depends_on: […] with what it is reached through and what it covers",
-			"nothing depends on %s, so nothing waits for it to be suspended, and it is put back before anything is up", n.ID)
+			"%s depends on nothing: what it is reached through does not wait until it is suspended, and it is put back before anything is up", n.ID)
 	}
 	stops := tr.Can.Has(plan.Stop) && (tr.Kind == plan.Other || tr.Kind == plan.Host)
 	if stops && tr.ByPower && n.Wake == nil {

@@ -41,7 +41,7 @@ func (c *compiler) open(nodes []plan.Node, ring []string) bool {
 		if next := at(k + 1); slices.Contains(c.shared[id], next) {
 			n := find(nodes, id)
 			n.DependsOn = without(n.DependsOn, []string{next})
-			c.warn(c.ownerOf(id), "", fmt.Sprintf("%s is wanted by %s through a second selector, but needs it: it keeps its own place in the order", next, id))
+			c.warn(c.ownerOf(id), "", fmt.Sprintf("%s needs %s, which also depends on it through a second selector: that dependency is ignored", next, id))
 			return true
 		}
 	}
@@ -70,8 +70,8 @@ func (c *compiler) release(user *plan.Node, need, vm, under string, nodes []plan
 			c.shared[user.ID] = append(c.shared[user.ID], id)
 		}
 	}
-	c.warn(c.ownerOf(user.ID), "", fmt.Sprintf("%s needs %s according to the runbook, but according to the inventory %s is on %s: it "+
-		"goes down before them", user.ID, vm, vm, under))
+	c.warn(c.ownerOf(user.ID), "", fmt.Sprintf("%s needs %s according to the runbook, but according to the inventory %s runs on %s: that VM "+
+		"is shut down before both", user.ID, vm, vm, under))
 }
 
 // isJunction reports whether a node stands for others.

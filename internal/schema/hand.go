@@ -34,11 +34,11 @@ func (w *Wake) ByHand(places func(string) manual.Endpoint) []manual.Instruction 
 		}
 		return []manual.Instruction{
 			{Say: say + ": turn outlet " + w.Outlets.String() +
-				" on. If on already and it stays dark: off, wait 10 seconds, on."},
+				" on. If the outlet is on already and the machine stays off: turn it off, wait 10 seconds, turn it on."},
 			{Say: "Or pull its plugs, wait 10 seconds, and put them back."},
 		}
 	case w.Power:
-		return []manual.Instruction{{Say: "It starts by itself when its power returns. If it does not within its longest time, press its power button."}}
+		return []manual.Instruction{{Say: "It starts by itself when its power returns. If it has not within its “at most” time, press its power button."}}
 	}
 	return nil
 }

@@ -25,9 +25,9 @@ func (t *Timeline) told(text string) string {
 // going begins what is said of a direction.
 func (t *Timeline) going() string {
 	if t.Observed() {
-		return "would go "
+		return "would begin the power-"
 	}
-	return "going "
+	return "power-"
 }
 
 // wouldBe says a record of an outage that was only observed, where it tells of something that was done or came of it; ""
@@ -44,9 +44,9 @@ func (t *Timeline) wouldBe(r *ledger.Record) string {
 			english.Count(t.Summary.WasOn, "node"))
 	case ledger.NoReturn:
 		if r.Cause == ledger.AfterAll {
-			return "would be cut after all, to power-cycle " + r.Node + ": " + strings.Join(r.Supplies, " and ") + ", because " + r.Reason
+			return strings.Join(r.Supplies, " and ") + ": would be cut after all, to power-cycle " + r.Node + ": " + r.Reason
 		}
-		return "point of no return: what would have been started would be finished first"
+		return "point of no return: the shutdown would be carried through before anything was brought back"
 	case ledger.Mains:
 		switch {
 		case r.Cause == ledger.Cycled && t.wasCut(r.Supplies):
@@ -56,7 +56,7 @@ func (t *Timeline) wouldBe(r *ledger.Record) string {
 		}
 		return ""
 	case ledger.Turned:
-		return "would go " + string(r.Goal) + of(r) + ": " + r.Reason
+		return "would begin the power-" + string(r.Goal) + of(r) + ": " + r.Reason
 	case ledger.Closed:
 		return "the outage is over (observed only): " + r.Reason
 	default:

@@ -36,7 +36,7 @@ func (t *Timeline) courseWords(r *ledger.Record) string {
 		if r.Mode == ledger.ModeDrill {
 			return "drill of " + english.List(r.Scope, 6) + ", " + r.Reason
 		}
-		return "outage: " + strings.Join(r.Supplies, ", ") + " is " + r.Reason
+		return "outage: " + strings.Join(r.Supplies, ", ") + ": " + r.Reason
 	case ledger.Snapshot:
 		return fmt.Sprintf("snapshot: %d of %d nodes on, to be brought back later", t.Summary.WasOn, len(r.Nodes))
 	case ledger.Widened:
@@ -47,13 +47,13 @@ func (t *Timeline) courseWords(r *ledger.Record) string {
 			english.Count(t.Summary.WasOn, "node"))
 	case ledger.NoReturn:
 		if r.Cause == ledger.AfterAll {
-			return "to be cut after all, to power-cycle " + r.Node + ": " + strings.Join(r.Supplies, " and ") + ", because " + r.Reason
+			return strings.Join(r.Supplies, " and ") + ": to be cut after all, to power-cycle " + r.Node + ": " + r.Reason
 		}
-		return "point of no return: what has been started will be finished first"
+		return "point of no return: the shutdown is carried through before anything is brought back"
 	case ledger.Mains:
 		return strings.Join(r.Supplies, ", ") + ": " + r.Reason
 	case ledger.Turned:
-		return "going " + string(r.Goal) + of(r) + ": " + r.Reason
+		return "power-" + string(r.Goal) + of(r) + ": " + r.Reason
 	case ledger.Closed:
 		if t.Drill() {
 			return "the drill is over: " + r.Reason
@@ -159,13 +159,13 @@ func doneWords(v plan.Verb) string {
 	case plan.Stop, plan.Force:
 		return "is off"
 	case plan.Cut:
-		return "cuts its output"
+		return "is cutting its output"
 	case plan.Start:
 		return "is on again"
 	case plan.Unprotect:
 		return "is as it was before"
 	case plan.Discharge:
-		return "runs on battery on purpose"
+		return "is running on battery for the drill"
 	case plan.EndDischarge:
 		return "is back on mains"
 	default:

@@ -77,7 +77,7 @@ var whyTexts = [WhyCodes]string{
 	NotProven:     "waiting for {}, which was given up; manual action needed unless it settles on its own",
 	PowerLost:     "waiting for power: {}",
 	CycleOwed:     "waiting for a power cycle of {}: Ebbtide has no other way to start it",
-	CutTogether:   "waiting for {}, which hangs on another output that is cut together with this one",
+	CutTogether:   "waiting for {}, which is fed by another output that is cut at the same time",
 	MaybeCut:      "waiting to see whether it was cut while Ebbtide was not running",
 	GateShut:      "waiting for {}",
 	NoJournal:     "waiting for the journal: nothing is started without it",

@@ -26,7 +26,7 @@ func (e *Works) commit(i int, verb plan.Verb) {
 	}
 	e.noReturn(i, verb, ids, "", "")
 	if first {
-		e.Notify(true, "point of no return: from here the plan "+e.Would("is finished before anything comes back", "would be finished before anything came back"))
+		e.Notify(true, "point of no return: from here the plan "+e.Would("is carried through before anything comes back", "would be carried through before anything came back"))
 	}
 }
 

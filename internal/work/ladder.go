@@ -88,7 +88,7 @@ func (e *Works) goOn(i int) {
 	switch w := e.nodes[i].work; {
 	case w.verb == plan.Start && e.finalLook(i): // before it is told again: the answer may have been lost
 	case w.verb == plan.Stop && e.Press[i] == want.NoPressure && e.AwaitsWord(i): // nothing that is sent to it would reach it
-		e.HoldBack(i, "it accepted its stop; whether it is off will show as soon as the UPS on the way to it is heard again")
+		e.HoldBack(i, "it accepted its stop; whether it is off will show as soon as the UPS that feeds its network path answers again")
 	case e.mayTryAgain(i):
 		e.again(i)
 	case w.verb == plan.Cut:
@@ -348,7 +348,7 @@ func (e *Works) passBy(i int) {
 	case w != nil && w.rung == plan.Force && e.isInVain(i):
 		why = "it was powered off and does not show as off, and the battery is nearly empty"
 	case w == nil && !e.isBeyondReach(i):
-		why = "what stands on it was given up and is on, and the battery is nearly empty"
+		why = "what depends on it was given up and is still on, and the battery is nearly empty"
 		e.take(e.Course.Find(i, plan.Stop, plan.Down)).placed = false
 	case w == nil:
 		e.take(e.Course.Find(i, plan.Stop, plan.Down)).placed = false

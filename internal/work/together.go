@@ -78,7 +78,7 @@ func (e *Works) CommitTogether() {
 	for k := range e.Supplies {
 		switch f := e.Supplies[k].Node; {
 		case e.comesTooLate(f):
-			e.callOff(f, "what it was for has had its power back, or keeps it through another output")
+			e.callOff(f, "the node that needed the power cycle has had it, or keeps its power through another output")
 		case e.isAfterAll(k): // its stages are on record, unless a crash came between
 			e.TriggerEvery(k, "its output is to be cut after all")
 		case e.isIdle(k):
@@ -96,7 +96,7 @@ func (e *Works) commitWith(k int) {
 		if ids := e.toJoin(u, e.isSurelyOff); len(ids) > 0 {
 			why := "it is off and has not lost power since"
 			e.noReturn(u, plan.Stop, ids, ledger.AfterAll, why)
-			what := english.Series(ids, len(ids)) + " after all, although the mains are back: everything that depends on it alone " + e.Would("loses", "would lose") + " power for a moment. Only the return of power starts "
+			what := english.Series(ids, len(ids)) + " after all, although mains power is back: whatever no other UPS feeds " + e.Would("loses", "would lose") + " power for a moment. Only the return of power starts "
 			e.Notify(true, e.Would("cutting ", "would cut ")+what+e.ID(u)+", and "+why)
 			return
 		}

@@ -9,7 +9,7 @@ import (
 
 // pages tells what a person does in an appliance's own pages, and how to see that it is off and on.
 func pages(at manual.Endpoint, menu, off, on string) manual.Procedure {
-	where := "In its pages at " + at.Address + " (user " + at.User + "): "
+	where := "In its web interface at " + at.Address + " (user " + at.User + "): "
 	return manual.Procedure{
 		Do:  map[plan.Verb][]manual.Instruction{plan.Stop: {{Say: where + menu}}},
 		Off: []manual.Instruction{{Say: off}},

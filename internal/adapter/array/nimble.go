@@ -105,7 +105,7 @@ func (n *nimble) halt(ctx context.Context) error {
 		return err
 	}
 	if len(groups.Data) != 1 {
-		return fmt.Errorf("%w: it reports %d groups instead of one: may the account see it?", adapter.ErrRefused, len(groups.Data))
+		return fmt.Errorf("%w: it reports %d groups instead of one: check that the account may see it", adapter.ErrRefused, len(groups.Data))
 	}
 	return n.Do(ctx, rest.Request{
 		Method: http.MethodPost, Path: "/v1/groups/" + url.PathEscape(groups.Data[0].ID) + "/actions/halt",

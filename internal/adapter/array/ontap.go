@@ -202,7 +202,7 @@ func (o ontapREST) list(ctx context.Context, base string) ([]ontapNode, error) {
 		Answer: &got, Asks: true,
 	})
 	if err == nil && len(got.Records) == 0 {
-		err = fmt.Errorf("%w: it reports no nodes: may the account see /api/cluster/nodes?", adapter.ErrRefused)
+		err = fmt.Errorf("%w: it reports no nodes: check that the account may see /api/cluster/nodes", adapter.ErrRefused)
 	}
 	return got.Records, err
 }

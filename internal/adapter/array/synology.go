@@ -126,9 +126,9 @@ var dsmLogins = map[int]meaning{
 
 // dsmErrors are the errors that all APIs have in common.
 var dsmErrors = map[int]error{
-	102: fmt.Errorf("%w: DSM has no such API: which version is it?", adapter.ErrRefused),
-	103: fmt.Errorf("%w: DSM has no such method: which version is it?", adapter.ErrRefused),
-	104: fmt.Errorf("%w: DSM has no such version of the API: which version is it?", adapter.ErrRefused),
+	102: fmt.Errorf("%w: DSM has no such API: check its version", adapter.ErrRefused),
+	103: fmt.Errorf("%w: DSM has no such method: check its version", adapter.ErrRefused),
+	104: fmt.Errorf("%w: DSM has no such version of the API: check its version", adapter.ErrRefused),
 	105: fmt.Errorf("%w: the account lacks a right: it must be in the group administrators", adapter.ErrRefused),
 	106: fmt.Errorf("%w: it was idle too long", rest.ErrEnded),
 	107: fmt.Errorf("%w: another login has replaced it", rest.ErrEnded),

@@ -229,7 +229,7 @@ func (t *trueNASSocket) explain(method string, e *rpcError) error {
 	case e.Data.Name == "EBUSY" || e.Code == -32000:
 		return fmt.Errorf("%w: %s: %s", adapter.ErrBusy, method, said)
 	case e.Code == -32601:
-		return fmt.Errorf("%w: it has no method %s (%s): which release is it?", adapter.ErrRefused, method, said)
+		return fmt.Errorf("%w: it has no method %s (%s): check its release", adapter.ErrRefused, method, said)
 	}
 	return fmt.Errorf("%w: %s: %s", adapter.ErrRefused, method, said)
 }

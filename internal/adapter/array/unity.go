@@ -100,7 +100,7 @@ func (u *unity) look(ctx context.Context) (plan.Observation, error) {
 		return plan.Observation{}, err
 	}
 	if len(systems.Entries) == 0 {
-		return plan.Observation{}, fmt.Errorf("%w: it reports no system: may the account see it?", adapter.ErrRefused)
+		return plan.Observation{}, fmt.Errorf("%w: it reports no system: check that the account may see it", adapter.ErrRefused)
 	}
 	is := systems.Entries[0].Content
 	return plan.Observation{State: plan.On, Detail: strings.TrimSpace(is.Name + " answers; " + strings.Join(is.Health.Descriptions, "; "))},

@@ -60,8 +60,8 @@ func (s *MegaRAIDSpec) typed() typed {
 			plan.Unprotect: {m.program + " " + m.at + "/vall set wrcache=wb"},
 		},
 		look: m.program + " " + m.at + "/vall show",
-		clean: "In the column Cache of every virtual drive stands WT, none is OfLn, and flushcache and show preservedcache ended with " +
-			"success and with none",
+		clean: "The column Cache says WT for every virtual drive, none is OfLn, flushcache ended with success, and show preservedcache " +
+			"lists none",
 	}
 }
 

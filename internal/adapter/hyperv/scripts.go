@@ -86,7 +86,7 @@ var hints = []powershell.Hint{
 	{Text: "UnauthorizedAccess", Means: adapter.ErrRefused, Say: denied},
 	{
 		Text: "integration service", Means: adapter.ErrRefused,
-		Say: "its guest services do not run: start or install them, or let down.force power it off",
+		Say: "its integration services are not running: start or install them, or let down.force power it off",
 	},
 	{Text: "32775", Means: adapter.ErrBusy, Say: "its state does not allow it now"},
 	{Text: "current state", Means: adapter.ErrBusy, Say: "its state does not allow it now"},

@@ -103,7 +103,7 @@ func byHand(d *schema.Node, _ *NodeSpec, places func(string) manual.Endpoint) ma
 	state := []manual.Instruction{{Type: tool + "status"}}
 	return manual.Procedure{
 		Do: map[plan.Verb][]manual.Instruction{
-			plan.Stop:  does("soft", "Or press its power button once, shortly."),
+			plan.Stop:  does("soft", "Or press its power button once, briefly."),
 			plan.Force: does("off", "Or hold its power button for 5 seconds."),
 			plan.Start: does("on", "Or press its power button."),
 		},

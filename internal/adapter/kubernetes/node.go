@@ -56,7 +56,7 @@ func (l *load) String() string {
 	}
 	text := "no pods left to evict"
 	if len(left) > 0 {
-		text = fmt.Sprintf("pods left: %d (%d on their way out): %s", len(left), l.ending, english.List(left, 6))
+		text = fmt.Sprintf("pods left: %d (%d terminating): %s", len(left), l.ending, english.List(left, 6))
 	}
 	if len(l.naked) > 0 {
 		text += "; stay, since nothing would create them again: " + english.List(l.naked, 6)

@@ -61,8 +61,8 @@ var hints = []struct {
 	{"no such VM", adapter.ErrGone, ""},
 	{"is locked", adapter.ErrBusy, "a backup, a snapshot or a migration holds it"},
 	{"can't lock file", adapter.ErrBusy, "another task holds it"},
-	{"no quorum", adapter.ErrBusy, `the cluster has no quorum: start more of its nodes, or say "pvecm expected 1" on the last one`},
-	{"cluster not ready", adapter.ErrBusy, `the cluster has no quorum: start more of its nodes, or say "pvecm expected 1" on the last one`},
+	{"no quorum", adapter.ErrBusy, `the cluster has no quorum: start more of its nodes, or run "pvecm expected 1" on the last one`},
+	{"cluster not ready", adapter.ErrBusy, `the cluster has no quorum: start more of its nodes, or run "pvecm expected 1" on the last one`},
 	{"is paused", adapter.ErrRefused, `what is paused cannot shut down: "qm resume" it, or let down.force power it off`},
 	{"hostname lookup", adapter.ErrRefused, "the cluster knows no such node"},
 	{"rados_connect", adapter.ErrBusy, "Ceph does not answer: its monitors may have no quorum"},
@@ -96,7 +96,7 @@ func (c *conn) explain(resp *http.Response, body []byte) error {
 			adapter.ErrRefused, host, c.spec.Token, said)
 	case http.StatusForbidden:
 		if m := denied.FindStringSubmatch(said); m != nil {
-			return fmt.Errorf("%w: the token %s lacks the privilege %s on %s: put it into a role, and say \"pveum acl modify %s --tokens "+
+			return fmt.Errorf("%w: the token %s lacks the privilege %s on %s: put it into a role, and run \"pveum acl modify %s --tokens "+
 				"'%s' --roles ROLE\"", adapter.ErrRefused, c.spec.Token, m[2], m[1], m[1], c.spec.Token)
 		}
 		return fmt.Errorf("%w: the token %s may not do this: %s", adapter.ErrRefused, c.spec.Token, said)

@@ -101,7 +101,7 @@ func byHand(d *schema.Node, _ *NodeSpec, places func(string) manual.Endpoint) ma
 	where := fmt.Sprintf("At its management controller %s (user %s): ", cmp.Or(at.Address, d.Via), at.User)
 	return manual.Procedure{
 		Do: map[plan.Verb][]manual.Instruction{
-			plan.Stop:  {{Say: where + "Power > Graceful Shutdown (or Momentary Press). Or press its power button once, shortly."}},
+			plan.Stop:  {{Say: where + "Power > Graceful Shutdown (or Momentary Press). Or press its power button once, briefly."}},
 			plan.Force: {{Say: where + "Power > Force Off. Or hold its power button for 5 seconds."}},
 			plan.Start: {{Say: where + "Power > Power On. Or press its power button."}},
 		},

@@ -127,7 +127,7 @@ func explainStatus(path string, code int, body []byte, asks bool) error {
 	case http.StatusForbidden:
 		return means(adapter.ErrRefused, "; the account lacks a right")
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		return means(adapter.ErrRefused, "; it does not offer this: is it the right address, and a version that has it?")
+		return means(adapter.ErrRefused, "; it does not offer this: check the address and the version")
 	case http.StatusConflict, http.StatusLocked, http.StatusTooManyRequests:
 		return means(adapter.ErrBusy, "; it is in the middle of something")
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

@@ -43,7 +43,7 @@ type cluster struct {
 }
 
 // errVSAN says why a cluster, or a host of one, is left alone.
-var errVSAN = fmt.Errorf("%w: it keeps its data in vSAN, which Ebbtide does not shut down: VMs by Ebbtide, the cluster by hand "+
+var errVSAN = fmt.Errorf("%w: it keeps its data in vSAN, which Ebbtide does not shut down: let Ebbtide stop the VMs, and shut down the cluster by hand "+
 	"with vCenter's own Shut down cluster (docs/systems/vsphere.md)", adapter.ErrRefused)
 
 // find looks the cluster up in what the watch knows.

@@ -70,7 +70,7 @@ const (
 	shutDown = "Power (or Guest OS) > Shut Down"
 	powerOff = "Power > Power Off"
 	powerOn  = "Power > Power On"
-	provesIt = " (a silent guest proves nothing):"
+	provesIt = " (a guest that does not answer proves nothing):"
 )
 
 func vmByHand(d *schema.Node, s *VMSpec, places func(string) manual.Endpoint) manual.Procedure {

@@ -105,7 +105,7 @@ func (m *vm) observation(host string) plan.Observation {
 		o = plan.Observation{State: plan.On, Detail: "powered on"}
 		if m.tools != types.VirtualMachineToolsRunningStatusGuestToolsRunning {
 			o.Detail += ", VMware Tools not running"
-			o.Caution = "VMware Tools are not running: it can't shut down, and is powered off"
+			o.Caution = "VMware Tools are not running: it can't be shut down, only powered off"
 		}
 		if detail != "" {
 			o.State = plan.Unreachable

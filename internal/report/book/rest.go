@@ -39,10 +39,10 @@ func (b *book) whatIf() {
 	)
 	b.section("A UPS can't be reached")
 	list(
-		doc.T("Go and look at its display. Silence on battery counts as worse than its last report: begin shutting down what it feeds."),
+		doc.T("Go and look at its display. If it was on battery when contact was lost, assume the worst: begin shutting down what it feeds."),
 		doc.T("Is it the network card, or the machine with NUT? Query it there: %s.", strings.Join(b.asks(), "; ")),
-		doc.T("Its output can't be cut remotely then. When everything it feeds is off, press its off button, or let the battery run "+
-			"empty: then it returns with mains power."),
+		doc.T("Its output can't be cut remotely then. When everything it feeds is off, press its off button (its output then stays off until someone switches it on), or let the battery run "+
+			"empty (its output then returns with mains power)."),
 	)
 	b.managers()
 	b.section("Name servers are down")
@@ -69,16 +69,16 @@ func (b *book) whatIf() {
 	}
 	b.section("The controller (the machine with Ebbtide) is dead")
 	list(
-		doc.T("Is it really? Another monitor or an old session may still show its last status, which is no longer true."),
+		doc.T("Make sure that it is. Another monitor or an old session may still show its last status, which is no longer true."),
 		doc.T("From here on, only you act. Begin at the first step of “Power down” that is not verified as done: check, do not "+
-			"assume. A step that was ordered may still be under way: wait its longest time before you force anything."),
+			"assume. A step that was ordered may still be under way: wait for its “at most” time before you force anything."),
 		doc.T("An output whose cut was ordered goes off after its delay, whatever you do."),
 		doc.T("When it is back, it reads its journal and continues from there. Run ebbtide hold first, tell it what you did (ebbtide "+
 			"confirm, ebbtide skip), then run ebbtide resume."),
 	)
 	b.section("A step needs confirmation")
 	list(doc.T("Ebbtide waits for manual steps until they are confirmed (ebbtide confirm NODE) or skipped (ebbtide skip NODE), but no " +
-		"longer than their longest time."))
+		"longer than their “at most” time."))
 }
 
 // asks are the questions for what each UPS says.

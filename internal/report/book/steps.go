@@ -33,7 +33,7 @@ func (b *book) powerDown() {
 			stage = s.Stage
 			title, when := b.stageWords(stage)
 			b.add(doc.Heading{Level: 2, Text: title, Anchor: doc.Anchor("stage", stage)},
-				doc.Paragraph{Text: doc.T("Begins when %s.", when)})
+				doc.Paragraph{Text: doc.T("Begins on this condition: %s.", when)})
 		}
 		b.holdDown(s, n, held)
 		b.add(b.sorted(b.down, row, b.stepDown(r, row)))

@@ -47,7 +47,7 @@ func (b *book) powerUp() {
 // gate says when the way up may begin, and how that is seen without Ebbtide.
 func (b *book) gate() doc.Text {
 	gate := b.compiled.Policy.Restore
-	text := doc.T("Begin when %s, and not before. A battery that is not recharged can't carry a second failure: everything would lose "+
+	text := doc.T("Do not begin before this holds: %s. A battery that is not recharged can't carry a second failure: everything would lose "+
 		"power at once. "+
 		"By hand: mains back and steady, no flicker, and each UPS that was cut or on battery says so, on its display or by ups.status "+
 		"(OL) and battery.charge in what this shows: ", gate)
@@ -63,8 +63,8 @@ func (b *book) gate() doc.Text {
 	}
 	text = append(text, doc.Span{Text: "."})
 	if slices.Contains(gate.Needs(), power.RechargedFor) {
-		text = append(text, doc.T(" A battery is recharged for another shutdown when it is full, or shows a fifth more than “The last "+
-			"safe time” has for step 1.")...)
+		text = append(text, doc.T(" A battery is recharged for another shutdown when it is full, or shows a fifth more than the power-up itself needs and “The last "+
+			"safe time” has for step 1, taken together.")...)
 	}
 	return text
 }

@@ -25,8 +25,8 @@ func (c *Course) marks() []mark {
 	var marks []mark
 	add := func(at time.Duration, text string) { marks = append(marks, mark{at: at, text: text}) }
 	for _, away := range c.Away {
-		add(away.From, "mains fail")
-		add(away.To, "mains are back")
+		add(away.From, "mains power out")
+		add(away.To, "mains power back")
 	}
 	for i := range c.Outages {
 		o := &c.Outages[i]

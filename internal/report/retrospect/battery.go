@@ -158,7 +158,7 @@ func (b *BatteryTold) words() string {
 	case b.Said.IsZero():
 		return text + " How long it would last was not predicted in this time."
 	case b.Pace > 0:
-		return text + fmt.Sprintf(" Earlier on the same stretch, according to %[3]s, it was expected to last at least %[1]s and likely "+
+		return text + fmt.Sprintf(" Earlier in the same power failure, according to %[3]s, it was expected to last at least %[1]s and likely "+
 			"%[2]s at the load of that moment; at the rate at which its charge fell from then to the end, with less and less to feed, it "+
 			"would have lasted %[4]s.",
 			english.Span(seconds(b.Least)), english.Span(seconds(b.Likely)), b.By, english.Span(seconds(b.Pace)))

@@ -195,7 +195,7 @@ func (f *fold) eventBefore(at time.Time, records []ledger.Record) event {
 		case ledger.Triggered:
 			e = event{what: "stage " + r.Stage, at: r.At}
 		case ledger.Turned:
-			e = event{what: "going " + string(r.Goal) + ": " + r.Reason, at: r.At}
+			e = event{what: "power-" + string(r.Goal) + ": " + r.Reason, at: r.At}
 		case ledger.Gap:
 			e = event{what: r.Reason, at: r.At, gap: true, earlier: records[:i]}
 		case ledger.Ordered:

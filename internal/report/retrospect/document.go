@@ -84,7 +84,7 @@ func (r *Retrospective) documentFigure(d *doc.Document) {
 		r.would("", " as they would have been") + ". Shaded: without mains."
 	for i := range r.story.Stages {
 		s := &r.story.Stages[i]
-		f.Listing = append(f.Listing, fmt.Sprintf("%s stage %s of %s%s", r.clock(s.At), s.Name, english.Series(s.Supplies, named),
+		f.Listing = append(f.Listing, fmt.Sprintf("%s stage %s for %s%s", r.clock(s.At), s.Name, english.Series(s.Supplies, named),
 			r.would("", " would have started")))
 	}
 	told := map[string][]string{}
@@ -115,7 +115,7 @@ func (r *Retrospective) foldedDecisions() []Decision {
 			x.Text == out[n-1].Text {
 			first := &out[n-1]
 			first.stages = slices.Concat(first.stages, x.stages)
-			first.What = fmt.Sprintf("stages %s of %s %s", english.Series(first.stages, named), first.of,
+			first.What = fmt.Sprintf("stages %s for %s %s", english.Series(first.stages, named), first.of,
 				r.would("start", "would have started"))
 			continue
 		}
@@ -207,7 +207,7 @@ func (r *Retrospective) foldedForced() []foldedForced {
 }
 
 // endedAs is over how steps ended.
-func (r *Retrospective) endedAs() string { return r.would("Ended as", "Would have ended as") }
+func (r *Retrospective) endedAs() string { return r.would("Outcome", "Would-be outcome") }
 
 // ending says how a step ended.
 func ending(s *StepTaken) string {
@@ -328,7 +328,7 @@ func (r *Retrospective) documentSurprises(d *doc.Document) {
 	tableOr(d, []doc.Column{
 		{Title: "Step", Weight: 1.3},
 		{Title: "Took", Right: true, Weight: 0.6},
-		{Title: "9 of 10 expected in"},
+		{Title: "Expected in 9 of 10 runs"},
 		{Title: "The next plan assumes", Weight: 1.8},
 	}, rows,
 		"Every step took about as long as expected, as far as the expected times are known.")
@@ -346,7 +346,7 @@ func (r *Retrospective) documentChains(d *doc.Document) {
 	for i, c := range r.Chains {
 		began := r.Start.Add(seconds(c.Links[len(c.Links)-1].At))
 		d.Add(doc.Heading{
-			Level: 2, Text: fmt.Sprintf("Going %s from %s: %s", c.Goal, r.clock(began), english.Span(seconds(c.Took))),
+			Level: 2, Text: fmt.Sprintf("Power-%s from %s: %s", c.Goal, r.clock(began), english.Span(seconds(c.Took))),
 			Anchor: fmt.Sprintf("chain-%d", i+1),
 		})
 		var rows []doc.Row

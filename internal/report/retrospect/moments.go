@@ -43,7 +43,7 @@ func (f *fold) moments() {
 			text = fmt.Sprintf("%ssnapshot: %s on, %s brought back later", f.would("", effect.Observing),
 				english.Count(f.on(r.Nodes), "node"), f.would("to be", "would be"))
 		case ledger.Triggered:
-			text = fmt.Sprintf("%sstage %s of %s%s: %s", f.would("", effect.Observing), r.Stage, english.Series(r.Supplies, named),
+			text = fmt.Sprintf("%sstage %s for %s%s: %s", f.would("", effect.Observing), r.Stage, english.Series(r.Supplies, named),
 				f.would("", " would start"), r.Reason)
 		default:
 		}
@@ -150,10 +150,10 @@ func (f *fold) decides(r *ledger.Record, d *Decision) bool {
 	switch {
 	case r.Kind == ledger.Triggered:
 		d.stages, d.of = []string{r.Stage}, of
-		d.What = fmt.Sprintf("stage %s of %s %s", r.Stage, of, f.would("starts", "would have started"))
+		d.What = fmt.Sprintf("stage %s for %s %s", r.Stage, of, f.would("starts", "would have started"))
 		d.Text = because(r.Reason, f.reckoning(r.Numbers, plan.Down))
 	case r.Kind == ledger.Turned:
-		d.What = f.would("going ", "would have gone ") + string(r.Goal)
+		d.What = f.would("power-", "would have begun the power-") + string(r.Goal)
 		d.Text = because(r.Reason, f.reckoning(r.Numbers, r.Goal))
 	case r.Kind == ledger.Forbidden:
 		d.What = "nothing " + f.would("is", "would have been") + " sent, because of a bug in Ebbtide"
@@ -168,8 +168,8 @@ func (f *fold) decides(r *ledger.Record, d *Decision) bool {
 		d.Text = fmt.Sprintf("Only the return of its power starts %s: %s.", r.Node, r.Reason)
 	case r.Kind == ledger.NoReturn:
 		d.What = "the point of no return " + f.would("is passed", "would have been passed")
-		d.Text = fmt.Sprintf(f.would("From here on the shutdown is finished and the output of %s is to be cut, even if mains return.",
-			"From here on the shutdown would have been finished and the output of %s cut, even if mains had returned."), of)
+		d.Text = fmt.Sprintf(f.would("From here on, the shutdown is carried through to the end even if mains power returns; the output of %s is to be cut.",
+			"From here on, the shutdown would have been carried through to the end, and the output of %s cut, even if mains power had returned."), of)
 	case r.Kind == ledger.Ordered:
 		d.What, d.Text = strings.TrimSpace(string(r.Order)+" "+r.Node), "Ordered by "+r.By+"."
 		if r.Reason != "" {
@@ -260,7 +260,7 @@ func (f *fold) nearest() *Nearest {
 			continue
 		}
 		if least == nil || *d.Numbers.Slack < least.Slack {
-			least = &Nearest{At: d.At, Slack: *d.Numbers.Slack, What: fmt.Sprintf("stage %s of %s", d.stages[0], d.of)}
+			least = &Nearest{At: d.At, Slack: *d.Numbers.Slack, What: fmt.Sprintf("stage %s for %s", d.stages[0], d.of)}
 		}
 	}
 	return least

@@ -240,7 +240,7 @@ func (f *fold) whatWentDown() string {
 		text += "; the output of " + english.Series(uncut, named) + " " + f.would("could not be cut", "could not have been cut")
 	}
 	if dirty := f.leftDirty(); len(dirty) > 0 {
-		text += "; " + english.Series(dirty, named) + " " + f.would("was not proven clean when its storage was stopped", "would not have been proven clean when its storage was stopped")
+		text += "; " + english.Series(dirty, named) + " " + f.would("could not be proven clean before the storage was stopped", "could not have been proven clean before the storage was stopped")
 	}
 	return sentence(text)
 }
@@ -296,7 +296,7 @@ func (f *fold) howNear() string {
 	case n == nil:
 		parts = append(parts, "how close it "+f.would("came", "would have come")+" to the end of a battery was not recorded")
 	case n.Slack < 0:
-		parts = append(parts, fmt.Sprintf("it %s late by %s when %s %s at %s", f.would("was", "would have been"),
+		parts = append(parts, fmt.Sprintf("time %s short by %s when %s %s at %s", f.would("was", "would have been"),
 			english.Span(seconds(-n.Slack)), n.What, f.would("started", "would have started"), f.clock(n.At)))
 	default:
 		parts = append(parts, fmt.Sprintf("the least time to spare %s %s, when %s %s at %s", f.would("was", "would have been"),

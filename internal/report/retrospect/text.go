@@ -48,10 +48,10 @@ func (r *Retrospective) Critical() string {
 		b.WriteString("\nNothing was commanded.\n")
 		return b.String()
 	}
-	b.WriteString("The time after the " + r.Noun() +
-		" began at which a step was commanded is after the \"@\", how long it took after the \"+\".\n")
+	b.WriteString("The time at which a step was commanded, counted from the start of the " + r.Noun() +
+		", is printed after the \"@\"; the time it took, after the \"+\".\n")
 	for _, c := range r.Chains {
-		fmt.Fprintf(&b, "\ngoing %s: %s\n", c.Goal, english.Span(seconds(c.Took)))
+		fmt.Fprintf(&b, "\npower-%s: %s\n", c.Goal, english.Span(seconds(c.Took)))
 		for i, l := range c.Links {
 			if i > 0 {
 				b.WriteString(strings.Repeat("  ", i-1) + "└─")

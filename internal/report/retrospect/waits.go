@@ -102,7 +102,7 @@ func (f *fold) waitsOnRecord() {
 	}
 	w.end(time.Time{}, func(p *pendingWait) bool { return !p.spare })
 	if !w.held.IsZero() {
-		f.waited("", nil, w.held, time.Time{}, WaitRecord, "an order: held by "+w.by)
+		f.waited("", nil, w.held, time.Time{}, WaitRecord, "the hold ordered by "+w.by)
 	}
 }
 
@@ -119,7 +119,7 @@ func (w *recordedWaits) ordered(r *ledger.Record) {
 	case r.Order == ledger.Hold && w.held.IsZero():
 		w.held, w.by = r.At, r.By
 	case !w.held.IsZero() && (r.Order == ledger.Resume || r.Order == ledger.Go):
-		w.waited("", nil, w.held, r.At, WaitRecord, "an order: held by "+w.by)
+		w.waited("", nil, w.held, r.At, WaitRecord, "the hold ordered by "+w.by)
 		w.held = time.Time{}
 	}
 }
@@ -239,7 +239,7 @@ func (f *fold) waitsForPower() {
 				if at, ok := back[id]; ok {
 					delete(back, id)
 					if r.At.Sub(at) >= notable {
-						f.waited(id, nil, at, r.At, WaitRecord, "its gate, with mains back: what it feeds was not started before that")
+						f.waited(id, nil, at, r.At, WaitRecord, "its recharge gate to open after mains power was back; nothing that it feeds was started before that")
 					}
 				}
 			}

@@ -75,7 +75,7 @@ func (r *Retrospective) reckoning(n *ledger.Numbers, goal plan.Goal) string {
 		add("how long the battery would last was not known")
 	}
 	if n.Plan != nil {
-		text := need + english.Span(seconds(*n.Plan)) + " at worst"
+		text := need + english.Span(seconds(*n.Plan)) + " (p95)"
 		if n.PlanLikely != nil {
 			text += " and likely " + english.Span(seconds(*n.PlanLikely))
 		}

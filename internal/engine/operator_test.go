@@ -131,7 +131,7 @@ func TestASilentUPSIsToldOf(t *testing.T) {
 	p.goOn(20*time.Second, say)
 	say["a"].deaf = true
 	p.goOn(2*time.Minute, say)
-	require.True(t, p.saidOf("a is silent for 1m"), p.told)
+	require.True(t, p.saidOf("a: silent for 1m"), p.told)
 	p.goOn(time.Hour, say)
 	require.True(t, p.saidOf("its battery may have given out"), p.told)
 	require.Equal(t, []string{"stop vm", "stop host", "stop nas"}, p.commands)
@@ -163,7 +163,7 @@ func TestAUPSThatFallsSilentOnLineIsToldOf(t *testing.T) {
 	require.Len(t, p.told, 1)
 	say["a"].deaf = false
 	p.goOn(10*time.Second, say)
-	require.True(t, p.saidOf("a is heard again"), p.told)
+	require.True(t, p.saidOf("a answers again"), p.told)
 }
 
 // TestNobodyIsWaitedForInTheReserve: a person who does not answer has no share in it.
@@ -355,7 +355,7 @@ func TestAnAbortIsForTheFailureOfThen(t *testing.T) {
 	say["a"].status = onBattery
 	p.goOn(6*time.Second, say)
 	p.apply(engine.Order{Verb: ledger.Abort, By: "op"})
-	require.True(t, p.saidOf("nothing more is shut down for a until its mains are back"), p.told)
+	require.True(t, p.saidOf("nothing more is shut down for a until mains power is back there"), p.told)
 	require.NotEmpty(t, p.e.Refuses(engine.Order{Verb: ledger.Abort}), "it is aborted")
 	p.goOn(2*time.Minute, say)
 	say["b"].status = onBattery

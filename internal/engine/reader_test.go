@@ -167,7 +167,7 @@ func TestStorageThatComesLateBringsItsHostsWithIt(t *testing.T) {
 		say["a"].status = onBattery
 		p.goOn(90*time.Second, say)
 		say["a"].status = onLine
-		p.until(say, func() bool { return p.saidOf("for what was given up while starting") })
+		p.until(say, func() bool { return p.saidOf("for a node that was given up while starting") })
 		require.NotContains(t, p.commands, "start host")
 		p.goOn(late, say)
 		states["nas"] = plan.On
@@ -239,7 +239,7 @@ func TestAnAbortIsForWhatMayStillTurn(t *testing.T) {
 	say["b"].status = onBattery
 	p.goOn(4*time.Second, say)
 	p.apply(engine.Order{Verb: ledger.Abort, By: "op"})
-	require.True(t, p.saidOf("nothing more is shut down for b until its mains are back"), p.told)
+	require.True(t, p.saidOf("nothing more is shut down for b until mains power is back there"), p.told)
 	p.goOn(2*time.Minute, say)
 	require.NotContains(t, p.commands, "stop host-b")
 }
@@ -591,9 +591,9 @@ func TestAGateThatStaysShutIsToldOf(t *testing.T) {
 	p.reads(2*time.Minute, reading)
 	status = onLine
 	p.reads(time.Hour, reading)
-	require.False(t, p.saidOf("its recharge gate is still shut"), p.told)
+	require.False(t, p.saidOf("its recharge gate is still closed"), p.told)
 	p.reads(90*time.Minute, reading)
-	require.True(t, p.saidOf("its recharge gate is still shut: it waits for charge at least 60%"), p.told)
+	require.True(t, p.saidOf("its recharge gate is still closed. Condition: charge at least 60%"), p.told)
 }
 
 // TestASlowEstimateIsTaken: each answer takes longer than it takes until the next question.

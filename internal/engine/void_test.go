@@ -202,7 +202,7 @@ func playTwoFeeds(t *testing.T, silent bool) map[string]time.Time {
 	p.goOn(2*time.Minute, say)
 	require.Equal(t, silent, len(cuts) > 0)
 	if !silent {
-		require.Equal(t, "waiting for box, which hangs on another output that is cut together with this one", p.e.View().Waiting)
+		require.Equal(t, "waiting for box, which is fed by another output that is cut at the same time", p.e.View().Waiting)
 	}
 	states["box"] = plan.Off
 	p.goOn(15*time.Second, say)

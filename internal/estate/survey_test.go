@@ -111,7 +111,7 @@ func TestASecondProofThatDisagrees(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
 	r.bmc.Set("1", "Off")
-	require.Equal(t, []string{"trouble nodes.esx: esx is on, but bmc reports it off: does it belong to another machine?"},
+	require.Equal(t, []string{"trouble nodes.esx: esx is on, but bmc reports it off: check that it belongs to this machine"},
 		messages(r.survey(t).Problems))
 
 	r.bmc.Set("1", "On")

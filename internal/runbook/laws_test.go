@@ -107,7 +107,7 @@ func TestCompiledEstatesKeepTheOrder(t *testing.T) {
 // requireReach: every declared need holds between every pair of nodes that the two declarations became, through
 // junctions if need be, unless the compiler said that the inventory contradicts it.
 func requireReach(t *rapid.T, d drawn, c *runbook.Compiled) {
-	if strings.Contains(c.Warnings.Text(), "it goes down before them") || strings.Contains(c.Warnings.Text(), "own place in the order") {
+	if strings.Contains(c.Warnings.Text(), "that VM is shut down before both") || strings.Contains(c.Warnings.Text(), "that dependency is ignored") {
 		return
 	}
 	e := c.Estate

@@ -33,7 +33,7 @@ func TestHealthAndWakeByHand(t *testing.T) {
 func TestWakeByAPDUByHand(t *testing.T) {
 	w := &schema.Wake{PDU: "rack-a", Outlets: schema.Outlets{3, 7}}
 	hand := w.ByHand(func(string) manual.Endpoint { return manual.Endpoint{Address: "10.0.0.71"} })
-	require.Equal(t, "At the PDU rack-a, 10.0.0.71: turn outlet 3 and 7 on. If on already and it stays dark: off, wait 10 seconds, on.",
+	require.Equal(t, "At the PDU rack-a, 10.0.0.71: turn outlet 3 and 7 on. If the outlet is on already and the machine stays off: turn it off, wait 10 seconds, turn it on.",
 		hand[0].Say)
 }
 

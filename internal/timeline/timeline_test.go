@@ -250,7 +250,7 @@ func TestAnObservedOutageSaysSo(t *testing.T) {
 		{ledger.Record{
 			Kind: ledger.Opened, Opening: ledger.Opening{Mode: ledger.ModeObserve}, Outage: "o",
 			Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on battery",
-		}, "(observing) outage: ups is on battery"},
+		}, "(observing) outage: ups: on battery"},
 		{
 			ledger.Record{Kind: ledger.Snapshot, Nodes: []ledger.NodeState{{Node: "vm", State: plan.On}, {Node: "nas", State: plan.On}}},
 			"(observing) snapshot: 2 of 2 nodes on, would be brought back later",
@@ -293,20 +293,20 @@ func TestAnObservedOutageSaysSo(t *testing.T) {
 		},
 		{
 			ledger.Record{Kind: ledger.NoReturn, Step: ledger.Step{Node: "nas", Verb: &stop}},
-			"(observing) point of no return: what would have been started would be finished first",
+			"(observing) point of no return: the shutdown would be carried through before anything was brought back",
 		},
 		{
 			ledger.Record{
 				Kind: ledger.NoReturn, Cause: ledger.AfterAll, Power: ledger.Power{Supplies: []string{"ups"}},
 				Step: ledger.Step{Node: "nas", Verb: &stop}, Reason: "it is off",
 			},
-			"(observing) would be cut after all, to power-cycle nas: ups, because it is off",
+			"(observing) ups: would be cut after all, to power-cycle nas: it is off",
 		},
 		{
 			ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "ups", Verb: &cut}, Reason: "by deadline"},
 			"(observing) would cut the output of ups: by deadline",
 		},
-		{ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: "ups", Verb: &cut}}, "(observing) ups would cut its output"},
+		{ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: "ups", Verb: &cut}}, "(observing) ups would be cutting its output"},
 		{ledger.Record{Kind: ledger.Mains, Power: ledger.Power{Supplies: []string{"ups"}}, Reason: "on line"}, "(observing) ups: on line"},
 		{ledger.Record{
 			Kind: ledger.Mains, Cause: ledger.Cycled, Power: ledger.Power{Supplies: []string{"ups"}},

@@ -32,7 +32,7 @@ var happened = regexp.MustCompile(`went down|came back|did not come|has come bac
 func requireWould(t *testing.T, what, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		told := strings.NewReplacer("Would have ended as", "", "would be going down", "", "would be going up", "", "would be taking the",
+		told := strings.NewReplacer("Would-be outcome", "", "would be going down", "", "would be going up", "", "would be taking the",
 			"", "would be bringing the", "").Replace(line)
 		if strings.HasPrefix(line, "observing; ") { // several sentences in a line
 			told = strings.ReplaceAll(regexp.MustCompile(`\(observing\) [^;]*`).ReplaceAllString(told, ""), effect.Observing, "")
@@ -178,7 +178,7 @@ func requireObservedReport(t *testing.T, s *room) {
 	require.NoError(t, json.Unmarshal([]byte(forms["json"]), &r))
 	require.Equal(t, ledger.ModeObserve, r.Mode)
 	require.Equal(t, []string{"vent"}, r.NotRestored)
-	facts := slices.Concat(r.Notes, r.Sentences, []string{"Observed outage", "Would have ended as", "What would have waited, and for what"})
+	facts := slices.Concat(r.Notes, r.Sentences, []string{"Observed outage", "Would-be outcome", "What would have waited, and for what"})
 	for _, m := range r.Timeline {
 		require.True(t, strings.HasPrefix(m.Text, effect.Observing), m.Text)
 		facts = append(facts, m.Text)

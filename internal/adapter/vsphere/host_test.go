@@ -192,6 +192,6 @@ func TestWhatVCenterSaysOfAVM(t *testing.T) {
 	bare := vm{power: "poweredOn"}
 	require.Equal(t, plan.Observation{
 		State: plan.On, Detail: "powered on, VMware Tools not running",
-		Caution: "VMware Tools are not running: it can't shut down, and is powered off",
+		Caution: "VMware Tools are not running: it can't be shut down, only powered off",
 	}, bare.observation("esx01"))
 }

@@ -107,7 +107,7 @@ func TestPlotNamesWhatItShows(t *testing.T) {
 	t.Parallel()
 	words := texts(t, drawn(t, course(mostRows), ".svg"))
 	for _, want := range []string{
-		"a <night> & a day", "ups charge", "ups load", "mains fail", "mains are back", "going up", "over",
+		"a <night> & a day", "ups charge", "ups load", "mains power out", "mains power back", "power-up", "over",
 		"minutes", "stop", "start", "off", "100%",
 	} {
 		require.Contains(t, words, want)

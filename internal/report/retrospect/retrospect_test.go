@@ -81,7 +81,7 @@ func (s *story) up() *story {
 	}).
 		add(time.Minute, ledger.Record{
 			Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up},
-			Reason: "mains are back and the gate is open",
+			Reason: "mains power is back and the recharge gate is open",
 		})
 }
 
@@ -173,7 +173,7 @@ func TestARetrospective(t *testing.T) {
 	require.Contains(t, r.Sentences[0], "ups failed at 02:00:00 and was out for 7m 1s")
 	require.Contains(t, r.Sentences[1], "Both nodes that were on went down: 1 proven off without force (by its silence after it accepted "+
 		"its stop) and 1 powered off by force (vm); the output of ups was cut.")
-	require.Contains(t, r.Sentences[2], "least time to spare was 42s, when stage shutdown of ups started at 02:00:10")
+	require.Contains(t, r.Sentences[2], "least time to spare was 42s, when stage shutdown for ups started at 02:00:10")
 	require.Contains(t, r.Sentences[3], "Both of these came back, the last (vm)")
 
 	require.Equal(t, "stop vm", r.Steps[0].Verb.String()+" "+r.Steps[0].Node, "the slowest first")
@@ -186,7 +186,7 @@ func TestARetrospective(t *testing.T) {
 
 	require.Len(t, r.Decisions, 3)
 	require.Equal(t, "on battery for 10s. The battery (90%, load 50%) would last at least 6m 40s by its own runtime, and likely 13m 20s; "+
-		"the rest of the plan needed 5m at worst; it could have waited 42s; the chance that the battery gives out first was 2.0%.",
+		"the rest of the plan needed 5m (p95); it could have waited 42s; the chance that the battery gives out first was 2.0%.",
 		r.Decisions[0].Text)
 
 	// 60 points gave 150 s at full load: all 90 give 225 s, which at half load is what the default curve makes of it.
@@ -378,7 +378,7 @@ func TestAnObservedOutageReadsAsOne(t *testing.T) {
 		for _, text := range []string{string(written(t, r, "md")), r.Blame(), r.Critical()} {
 			for line := range strings.Lines(text) {
 				line = strings.ReplaceAll(line, "would have ended as", "")
-				line = strings.ReplaceAll(line, "Would have ended as", "")
+				line = strings.ReplaceAll(line, "Would-be outcome", "")
 				if found := happened.FindString(line); found != "" && !strings.Contains(line, effect.Observing) {
 					require.NotContains(t, line, found, name)
 				}
@@ -610,7 +610,7 @@ func TestStorageThatWasStoppedOverADirtyCache(t *testing.T) {
 		step(time.Minute, ledger.Intent, plan.Stop, "nas", "the battery is nearly empty"+ledger.LeftDirty+"pool").by(ledger.Pressed).
 		step(time.Minute, ledger.Proven, plan.Stop, "nas", "").up().closed("everything that was on is on again")
 	r := told(t, s.records, known(t))
-	require.Contains(t, r.Sentences[1], "; pool was not proven clean when its storage was stopped.")
+	require.Contains(t, r.Sentences[1], "; pool could not be proven clean before the storage was stopped.")
 }
 
 func TestACutThatFailed(t *testing.T) {

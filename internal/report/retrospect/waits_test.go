@@ -87,7 +87,7 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 				add(0, ledger.Record{Kind: ledger.Forbidden, Step: ledger.Step{Node: "nas", Verb: &stop}, Reason: "rule 1: vm uses it"}).
 				add(20*time.Second, ledger.Record{Kind: ledger.Ordered, Word: ledger.Word{Order: ledger.Resume, By: "kim"}}).
 				step(10*time.Second, ledger.Intent, stop, "nas", ""),
-			[]string{"stop nas 30s: Ebbtide itself, because of a bug: rule 1: vm uses it (record)", " 20s: an order: held by kim (record)"},
+			[]string{"stop nas 30s: Ebbtide itself, because of a bug: rule 1: vm uses it (record)", " 20s: the hold ordered by kim (record)"},
 		},
 		"the gate, and what comes before by the plan": {
 			begin("run").stage("shutdown", 100).
@@ -99,7 +99,7 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 			[]string{
 				"start vm 600s: start nas, which comes before it in the plan (plan)",
 				"stop nas 120s: stop vm, which comes before it in the plan (plan)",
-				"ups 60s: its gate, with mains back: what it feeds was not started before that (record)",
+				"ups 60s: its recharge gate to open after mains power was back; nothing that it feeds was started before that (record)",
 			},
 		},
 		"what nobody wrote down": {
@@ -117,7 +117,7 @@ func TestWhatStepsWaitedFor(t *testing.T) {
 					"not proven within 5m").closed("not brought back: nas, vm", "nas", "vm"),
 			[]string{
 				"start vm 301s…: start nas, which comes before it in the plan and was not proven: not proven within 5m (plan)",
-				"ups 60s: its gate, with mains back: what it feeds was not started before that (record)",
+				"ups 60s: its recharge gate to open after mains power was back; nothing that it feeds was started before that (record)",
 			},
 		},
 	} {

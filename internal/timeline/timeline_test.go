@@ -314,7 +314,7 @@ func TestAnObservedOutageSaysSo(t *testing.T) {
 		}, "(observing) ups: its output would be on again"},
 		{
 			ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Up}, Reason: "mains are back"},
-			"(observing) would go up: mains are back",
+			"(observing) would begin the power-up: mains are back",
 		},
 		{
 			ledger.Record{Kind: ledger.Proven, Step: ledger.Step{Node: "nas", Verb: &start}},

@@ -239,7 +239,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		&hypervsim.VM{ID: "1", Name: "bare", State: "Running", NoGuest: true},
 		&hypervsim.VM{ID: "2", Name: "twin", State: "Running"}, &hypervsim.VM{ID: "3", Name: "twin", State: "Off"},
 		&hypervsim.VM{ID: "4", Name: "held", State: "Paused"}, &hypervsim.VM{ID: "5", Name: "lost", State: "RunningCritical"})
-	for name, want := range map[string]string{"bare": "guest services do not run", "twin": "give the uuid", "held": "Resume-VM"} {
+	for name, want := range map[string]string{"bare": "integration services are not running", "twin": "give the uuid", "held": "Resume-VM"} {
 		n, _ := opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: name})
 		err := contracttest.Do(t, n, plan.Stop)
 		require.ErrorIs(t, err, adapter.ErrRefused, name)

@@ -101,7 +101,7 @@ func TestWhatADrainTakes(t *testing.T) {
 	seen := contracttest.Probe(t, n)
 	require.Equal(t, plan.Observation{
 		State: plan.On, Protected: plan.No, Settings: "schedulable",
-		Detail: "schedulable; pods left: 2 (0 on their way out): shop/web-a, db/db-0; stay, since nothing would create them again: me/naked",
+		Detail: "schedulable; pods left: 2 (0 terminating): shop/web-a, db/db-0; stay, since nothing would create them again: me/naked",
 	}, seen)
 	require.NoError(t, contracttest.Do(t, n, plan.Protect))
 	seen = contracttest.Until(t, n, "drained", protected)
@@ -146,7 +146,7 @@ func TestABudgetIsAskedAgain(t *testing.T) {
 	seen := contracttest.Until(t, n, "its pods moved", func(plan.Observation) bool { return len(c.On("worker2")) == 1 })
 	require.Equal(t, plan.NotKnown, seen.Protected)
 	require.Equal(t, "schedulable", seen.Settings, "what it was before it was cordoned, not what it is")
-	require.Contains(t, seen.Detail, "pods left: 1 (0 on their way out): shop/web-b; shop/web-b is held: The disruption budget web-pdb")
+	require.Contains(t, seen.Detail, "pods left: 1 (0 terminating): shop/web-b; shop/web-b is held: The disruption budget web-pdb")
 	require.NoError(t, contracttest.Do(t, n, plan.Protect), "its other pod runs elsewhere now")
 	contracttest.Until(t, n, "drained", protected)
 	require.Empty(t, c.On("worker1"))
@@ -174,7 +174,7 @@ func TestAllPagesOfALargeNodeAreRead(t *testing.T) {
 	}
 	n, _ := opened(t, c, vault(planted))
 	require.Contains(t, contracttest.Probe(t, n).Detail,
-		"pods left: 250 (0 on their way out): shop/web-000, shop/web-001, shop/web-002, shop/web-003, shop/web-004 and 245 more")
+		"pods left: 250 (0 terminating): shop/web-000, shop/web-001, shop/web-002, shop/web-003, shop/web-004 and 245 more")
 }
 
 func TestRefusalsSayWhatToGrant(t *testing.T) {

@@ -213,7 +213,7 @@ func TestABMCIsAskedWhileTheMachineIsOnUntilTheyAgree(t *testing.T) {
 	bmc.set(plan.Off, nil)
 	seen := probe()
 	require.Equal(t, plan.On, seen.State, "it answers")
-	require.Contains(t, seen.Detail, `does "bmc" belong to this machine`)
+	require.Contains(t, seen.Detail, `check that "bmc" belongs to this machine`)
 	host.Break(fake.Silent)
 	seen = probe()
 	require.Equal(t, plan.Unreachable, seen.State, "the off of a BMC that was wrong proves nothing")

@@ -73,8 +73,8 @@ nodes:
 		"dns: {type: libvirt.domain, via: vms1, depends_on: [other]}":                "dns depends on no host",
 		"dns: {type: libvirt.domain, via: vms1, fed_by: [ups]}":                      "dns depends on no host",
 		"worker1: {type: kubernetes.node, via: kube, depends_on: [kvm1]}":            "",
-		"worker1: {type: kubernetes.node, via: kube, fed_by: [ups]}":                 "nothing waits for it to be suspended",
-		"worker1: {type: kubernetes.node, via: kube, depends_on: [], fed_by: [ups]}": "nothing waits for it to be suspended",
+		"worker1: {type: kubernetes.node, via: kube, fed_by: [ups]}":                 "worker1 depends on nothing",
+		"worker1: {type: kubernetes.node, via: kube, depends_on: [], fed_by: [ups]}": "worker1 depends on nothing",
 	} {
 		_, problems := runbook.Load("page.md", fmt.Appendf(nil, around, host+"  "+node+"\n"), families.Schema())
 		require.False(t, problems.HasErrors(), problems.Text())

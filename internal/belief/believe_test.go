@@ -42,7 +42,8 @@ func TestWhatAnswersAndSaysNothingAfterASilence(t *testing.T) {
 	require.False(t, e.IsUp(host))
 }
 
-// TestWhatShutsDownGoesOnAfterItsPowerOff: for as long as its stop may take, what says that it stops is on its way, whatever it was told last.
+// TestWhatShutsDownGoesOnAfterItsPowerOff: for as long as its stop may take, what says that it stops is on its way, whatever it was told
+// last.
 func TestWhatShutsDownGoesOnAfterItsPowerOff(t *testing.T) {
 	for _, rung := range []plan.Verb{plan.Stop, plan.Force} {
 		e, host := seen(t, plan.On, plan.On, plan.Stopping)

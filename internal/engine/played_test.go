@@ -653,8 +653,8 @@ func TestWhatCameBackDoesNotHang(t *testing.T) {
 	require.False(t, p.e.Open())
 }
 
-// TestAStopThatHasWaitedAsksAgain: of two hosts one goes at a time, and their UPS is silent meanwhile. The first was busy, and gave its place
-// back; when the second is off it starts, as its power was gone and is back.
+// TestAStopThatHasWaitedAsksAgain: of two hosts one goes at a time, and their UPS is silent meanwhile. The first was busy, and gave its
+// place back; when the second is off it starts, as its power was gone and is back.
 func TestAStopThatHasWaitedAsksAgain(t *testing.T) {
 	nodes := []plan.Node{aSupply("a"), aHost("one", "", "a"), aHost("two", "", "a")}
 	nodes[1].Type, nodes[2].Type = "host", "host"

@@ -33,7 +33,8 @@ func TestWhatCouldNotBeToldIsToldWhenItsSupplySpeaks(t *testing.T) {
 		answered.Outcome, failed.Outcome = outcome, outcome
 		supply := ledger.Power{Supplies: []string{"ups"}}
 		apply(ledger.Record{Kind: ledger.Opened, Opening: ledger.Opening{Mode: ledger.ModeRun, Format: ledger.FormatNow}, Power: supply})
-		apply(ledger.Record{Kind: ledger.Snapshot, Nodes: []ledger.NodeState{{Node: "ups", State: plan.On}, {Node: "host", State: plan.On}}})
+		on := []ledger.NodeState{{Node: "ups", State: plan.On}, {Node: "host", State: plan.On}}
+		apply(ledger.Record{Kind: ledger.Snapshot, Nodes: on})
 		apply(ledger.Record{Kind: ledger.Intent, Step: of(1)})
 		apply(ledger.Record{Kind: ledger.Accepted, Step: answered})
 		apply(ledger.Record{Kind: ledger.Failed, Step: failed})

@@ -13,8 +13,8 @@ import (
 	"ebbtide/internal/want"
 )
 
-// TestABatteryThatRestsIsNotEmptied: two cuts count down, the one due in 60 s, the other in 30 s for 60 s. Whether both outputs are off at once
-// hangs on what the battery of the second has left while it carries the load, and on nothing where its mains are back.
+// TestABatteryThatRestsIsNotEmptied: two cuts count down, the one due in 60 s, the other in 30 s for 60 s. Whether both outputs are off at
+// once hangs on what the battery of the second has left while it carries the load, and on nothing where its mains are back.
 func TestABatteryThatRestsIsNotEmptied(t *testing.T) {
 	for mains, want := range map[power.Mains]bool{power.MainsOnline: true, power.MainsOnBattery: false} {
 		e := twoFeeds(t)

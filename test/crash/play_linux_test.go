@@ -125,8 +125,9 @@ func unproven(recs []ledger.Record) []string {
 	return nil
 }
 
-// toldOnceMore is what the NAS is told again, whatever it shows: the daemon was killed when it was about to put the cache back, and put that
-// off since. Nobody knows whether it was told, and may do it yet: it is put back when its time comes, or protected if the mains fail again.
+// toldOnceMore is what the NAS is told again, whatever it shows: the daemon was killed when it was about to put the cache back, and put
+// that off since. Nobody knows whether it was told, and may do it yet: it is put back when its time comes, or protected if the mains fail
+// again.
 func toldOnceMore(recs []ledger.Record) string {
 	undoing, lost, putOff := false, false, false
 	for _, rec := range recs {

@@ -107,8 +107,8 @@ func (p *powered) compare(ctx context.Context, seen plan.Observation) plan.Obser
 // bothOff is what holds when the BMC says off and the own system does not say on.
 func (p *powered) bothOff(seen plan.Observation, err error) (plan.Observation, error) {
 	if p.odd {
-		seen.Detail = joined(seen.Detail, fmt.Sprintf("one proof only: its BMC reported it off while it answered: check that %q belongs to "+
-			"this machine", p.name))
+		seen.Detail = joined(seen.Detail, fmt.Sprintf("one proof only: its BMC reported it off while it answered: check that %q belongs "+
+			"to this machine", p.name))
 		return seen, err
 	}
 	p.course = plan.Starting // if it is seen on after this, it comes up

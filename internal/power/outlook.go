@@ -27,16 +27,16 @@ var sourceTexts = [...]string{
 	"the UPS's own runtime", "the fall of its charge", "its proven capacity", "the runbook's curve", "a sudden drop of its charge", "its low-battery flag",
 }
 
-func (w Source) String() string { return sourceTexts[w] }
+func (s Source) String() string { return sourceTexts[s] }
 
-// MarshalText writes the way in words.
-func (w Source) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
+// MarshalText writes the source in words.
+func (s Source) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads it.
-func (w *Source) UnmarshalText(b []byte) error {
+func (s *Source) UnmarshalText(b []byte) error {
 	for i, text := range sourceTexts {
 		if text == string(b) {
-			*w = Source(i)
+			*s = Source(i)
 			return nil
 		}
 	}

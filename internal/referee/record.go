@@ -286,12 +286,13 @@ func (r *Referee) failed(at time.Time, i int, verb plan.Verb) {
 	n.denied = n.denied || verb == plan.Protect
 }
 
-// boots reports whether a machine is on its way up, or may be since its power came back.
+// boots reports whether a machine is on its way up, or may be since its power came back, or since the host comes up that it is a guest of.
 func (r *Referee) boots(at time.Time, i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	start := decl.Time(plan.Start)
 	mayBoot := n.now.State == plan.Off && at.Sub(n.roused) <= max(start.Within, start.Nominal)
-	return decl.Kind != plan.VM && (n.now.State == plan.Starting || mayBoot)
+	host, hasHost := r.estate.Index(decl.Host)
+	return decl.Kind != plan.VM && (n.now.State == plan.Starting || mayBoot || hasHost && r.boots(at, host))
 }
 
 // wasTried reports whether a node was commanded, or there was no way to, and what was waited for: its answer, or the node.

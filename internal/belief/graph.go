@@ -213,8 +213,7 @@ func (e *Estate) lostWithHost(i int) bool {
 	host, answer := e.HostOf(i), e.Beliefs[i].Answer
 	// nothing says more since its command
 	silent := answer == plan.Unreachable || answer == plan.Unknown && e.Last(i).Answer == ledger.WasUnreached
-	return host >= 0 && silent && (e.Beliefs[host].Answer == plan.Unreachable || e.IsOff(host) ||
-		e.Entry(host).Shown == ledger.WasTold && !e.IsUp(host))
+	return host >= 0 && silent && (e.IsMute(host) || e.IsOff(host) || e.Entry(host).Shown == ledger.WasTold && !e.IsUp(host))
 }
 
 // LowerRiskWaits reports whether one of the VMs that are being stopped without force has a lower data risk than this one, and loses its

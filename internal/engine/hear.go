@@ -150,9 +150,12 @@ func (e *Engine) noteOff(k int) {
 	}
 }
 
-// tookOff takes down that an output was off, which its supply had said.
+// tookOff takes down that an output was off, which its supply had said. Of one that was not heard for a while nobody knows whether it came
+// on before what only its cycle starts was stopped.
 func (e *Engine) tookOff(k int) {
-	if st := e.Standing(k); st.Cycle == ledger.Uncut && !st.IsOut() {
+	st := e.Standing(k)
+	inDoubt := st.Cycle == ledger.Committed && e.Supplies[k].Lapse.IsUnheard()
+	if inDoubt || st.Cycle == ledger.Uncut && !st.IsOut() {
 		e.noteOff(k)
 		return
 	}

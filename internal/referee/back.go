@@ -63,7 +63,7 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause ledger.Cause
 	case n.lied && (!n.intent.at.IsZero() && !n.saidAt.Before(n.intent.at) || at.Sub(n.saidAt) <= oldLook):
 		n.misled = true // it may be written down, but nothing that can't be undone may rest on it
 	case decl.Kind == plan.Manual:
-	case cause == ledger.Silence && (r.unseen(i) || r.isUnknowable(i) || r.hostIsGone(i)), r.unseenSince(at, i, r.fresh(at, i)):
+	case cause == ledger.Silence && (r.unseen(i) || r.isUnknowable(i) || r.hostIsLost(i)), r.unseenSince(at, i, r.fresh(at, i)):
 		n.misled = true
 	case r.hasJustChanged(at, i, verb):
 	case verb == plan.Start && st == plan.Stopping && r.forgetful && n.toldAt.Before(r.resumed): // nobody knows that it was told to go
@@ -98,10 +98,11 @@ func (r *Referee) shownWrongly(at time.Time, i int, verb plan.Verb) string {
 	}
 }
 
-// hostIsGone reports whether the host of a node was taken away by whoever manages it: what became of the node nobody can be asked.
-func (r *Referee) hostIsGone(i int) bool {
+// hostIsLost reports whether the host of a node was taken away by whoever manages it, or somebody has switched it on since its stop, where
+// nobody can know: what became of the node, which does not answer, nobody can be asked.
+func (r *Referee) hostIsLost(i int) bool {
 	host, known := r.estate.Index(r.estate.Node(i).Host)
-	return known && r.nodes[host].now.State == plan.Gone
+	return known && (r.nodes[host].now.State == plan.Gone || r.isMistaken(host) && !r.nodes[i].vain.IsZero())
 }
 
 // hasJustChanged reports whether a node was as it is called when it gave the last answer, a moment ago, and is not any more.

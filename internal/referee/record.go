@@ -100,8 +100,9 @@ func (r *Referee) mayBeTakenAgain(i int, s *ledger.NodeState) bool {
 	return s.Protected == plan.No && (!was || r.unseen(i))
 }
 
-// surveyed is for how long the looks stand that a snapshot rests on, while others are waited for.
-const surveyed = 20 * time.Second
+// surveyed is for how long the looks stand that a snapshot rests on, while others are waited for: two looks of ten seconds at most, and a
+// third where the word is in doubt.
+const surveyed = 30 * time.Second
 
 // snapped takes a snapshot, or what is added to one: what is on in it comes back, or is reported.
 func (r *Referee) snapped(at time.Time, rec *ledger.Record) {

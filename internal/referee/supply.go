@@ -30,6 +30,7 @@ type supply struct {
 
 	last        Poll          // the newest
 	heardAt     time.Time     // the newest that was heard
+	plainAt     time.Time     // and that was while its output was on: what says OFF from its first word on may always say that
 	every       time.Duration // how long after the one before
 	heardLeft   time.Duration // for how long its battery lasts, as far as anybody could know then
 	heardHonest bool          // and whether it told the truth
@@ -125,7 +126,11 @@ func (r *Referee) followAnswer(s *supply, at time.Time, p Poll) {
 		s.speaks = at
 	}
 	s.deaf = !p.Heard
-	s.seen = s.seen || p.Heard && !s.output && s.made && at.Sub(r.resumed) >= sinksIn && at.Sub(s.speaks) >= slowness
+	if p.Heard && s.output {
+		s.plainAt = at
+	}
+	isNews := s.plainAt.After(r.resumed) && at.Sub(r.resumed) >= sinksIn && at.Sub(s.speaks) >= slowness
+	s.seen = s.seen || p.Heard && !s.output && s.made && isNews
 	s.missed = s.missed || s.uncut && s.deaf && s.looks == 0
 }
 

@@ -332,6 +332,12 @@ var bugs = []bug{
 	{name: "resume: what was protected before it was unprotected proves that it is", by: "./test/dst TestRegressions", edits: []edit{
 		{workResume, "last.Verb == plan.Protect && e.Entry(i).Late", "false"},
 	}},
+	{name: "reserve: a guest whose host only its BMC answers for is waited for", by: "./test/dst TestRegressions", edits: []edit{
+		{"internal/belief/graph.go", "silent && (e.IsMute(host) ||", "silent && (e.Beliefs[host].Answer == plan.Unreachable ||"},
+	}},
+	{name: "hear: an output that came on in a silence was on after what it feeds was stopped", by: "./test/dst TestRegressions", edits: []edit{
+		{"internal/engine/hear.go", "st.Cycle == ledger.Committed && e.Supplies[k].Lapse.IsUnheard()", "false"},
+	}},
 	{name: "reserve: a vm that is gone is waited for as if it rose with its host", by: "./test/dst TestRegressions", edits: []edit{
 		{workStep, "e.MayHaveRisen(i) && !e.isLastResort(i)", "e.MayHaveRisen(i)"},
 	}},

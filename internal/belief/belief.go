@@ -123,7 +123,7 @@ func (b *Belief) IsOutlived(now time.Time) bool {
 	return by(b.Falling) || by(b.Obeying) || by(b.Undoing)
 }
 
-// Commanded forgets what was seen of a node's power before a command that changes it: a look from before proves nothing of it.
+// Commanded forgets what was seen of a node before a command that changes it: a look from before proves nothing of it.
 func (b *Belief) Commanded(verb plan.Verb, op ledger.Op, now time.Time) {
 	switch verb {
 	case plan.Start:
@@ -134,7 +134,9 @@ func (b *Belief) Commanded(verb plan.Verb, op ledger.Op, now time.Time) {
 		b.Seen.State, b.Answer, b.Doubt = plan.Unknown, plan.Unknown, plan.Unknown
 		b.AskedAt, b.answeredAt, b.Looks, b.Proof, b.Epoch = time.Time{}, time.Time{}, 0, NoProof, op
 		b.OnAt = time.Time{}
-	default:
+	case plan.Flush: // nor does an adapter that can't tell now go on saying so
+		b.Seen.Clean = plan.NotKnown
+	case plan.Protect, plan.Unprotect, plan.Discharge, plan.EndDischarge:
 	}
 	if verb.TakesDown() {
 		b.Falling = now.Add(ProofStands)

@@ -53,3 +53,37 @@ func TestWhatShutsDownGoesOnAfterItsPowerOff(t *testing.T) {
 		require.False(t, e.GoesSoon(host), rung)
 	}
 }
+
+// TestWhatHangsAsItStartsDoesNotStartForEver: one that says for ever that it starts is not believed for ever, also where it misses an answer
+// now and then.
+func TestWhatHangsAsItStartsDoesNotStartForEver(t *testing.T) {
+	e, host := seen(t, plan.Off, plan.Off)
+	e.Graph.Node(host).Times[plan.Start] = plan.Times{Nominal: 10 * time.Second, Within: time.Minute}
+	op := ledger.Op(10)
+	says := func(state plan.State) {
+		op++
+		e.Now = e.Now.Add(20 * time.Second)
+		e.Believe(host, plan.Observation{State: state}, op, e.Now)
+	}
+	for range 5 {
+		says(plan.Starting)
+		says(plan.Unreachable)
+	}
+	require.True(t, e.Now.Before(e.Beliefs[host].Since.Add(4*time.Minute)), "it has said the same since it began to start")
+	require.False(t, e.Rises(host))
+}
+
+// TestAFlushIsNotProvenByWhatWasSaidBefore: an adapter that can't tell says nothing of it.
+func TestAFlushIsNotProvenByWhatWasSaidBefore(t *testing.T) {
+	e, host := seen(t)
+	look := func(op ledger.Op, clean plan.Fact) {
+		e.Now = e.Now.Add(time.Second)
+		e.Believe(host, plan.Observation{State: plan.On, Protected: plan.Yes, Clean: clean}, op, e.Now)
+	}
+	look(1, plan.Yes)
+	e.Beliefs[host].Commanded(plan.Flush, 2, e.Now)
+	look(3, plan.NotKnown)
+	require.False(t, e.Holds(host, plan.Flush, 2))
+	look(4, plan.Yes)
+	require.True(t, e.Holds(host, plan.Flush, 2))
+}

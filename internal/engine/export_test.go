@@ -121,6 +121,7 @@ var leftOut = map[string]string{
 	"Short.announced":     "likewise",
 	"watch.stages":        "of what is measured, which no explored policy asks for",
 	"watch.stuck":         "of what people are told",
+	"once.back":           "likewise",
 	"once.cried":          "likewise",
 	"once.ending":         "likewise",
 	"once.shut":           "likewise",

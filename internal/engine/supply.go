@@ -30,9 +30,10 @@ type watch struct {
 
 // once is what people were told of a supply, until it ends.
 type once struct {
-	cried  bool   // of an output that stays off
-	shut   bool   // of a gate that stays shut
-	ending ending // that its battery gives out while their order keeps everything on, or the policy
+	cried  bool      // of an output that stays off
+	shut   bool      // of a gate that stays shut
+	back   time.Time // since when its mains are there and its gate is shut, silences aside; zero: it has not been shut
+	ending ending    // that its battery gives out while their order keeps everything on, or the policy
 }
 
 // rest ends what a supply has told of its battery and was believed with its failure. What was told in many short ones is one more word in
@@ -209,7 +210,7 @@ func (e *Engine) fails(k int) {
 		e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Down, Supplies: []string{id}}, Reason: reason})
 	}
 	s.Gate = false
-	e.watch[k].shut, e.watch[k].still = false, e.Now.Add(stillFirst-stillEvery)
+	e.watch[k].shut, e.watch[k].back, e.watch[k].still = false, time.Time{}, e.Now.Add(stillFirst-stillEvery)
 	e.Record(ledger.Record{
 		Kind: ledger.Mains, Cause: ledger.Failing,
 		Power:  ledger.Power{Supplies: []string{id}, Off: s.SaysOff(), Unfit: !s.State.Failing(), Replace: s.State.ReplaceBattery},
@@ -301,14 +302,22 @@ func (e *Engine) judgeGate(k int) {
 	}
 }
 
-// tellShut tells people, once, of a gate that stays shut long after the mains are back: it may wait for what a worn battery never has.
+// tellShut tells people, once, of a gate that stays shut long after the mains are back: it may wait for what a worn battery never has, or for
+// a time on line that each silence of the UPS begins anew.
 func (e *Engine) tellShut(k int) {
 	s, w := &e.Supplies[k], &e.watch[k]
-	if s.Gate || w.shut || s.State.OnlineFor < shutFor || s.State.SilentFor > 0 || !e.AnythingAwayBehind(k) {
+	if w.back.IsZero() {
+		w.back = e.Now
+	}
+	if s.Gate || w.shut || e.Now.Sub(w.back) < shutFor || s.State.SilentFor > 0 || !e.AnythingAwayBehind(k) {
 		return
 	}
 	w.shut = true
-	e.Notify(true, fmt.Sprintf("%s: %s, but its recharge gate is still closed. Condition: %s. If its battery can never meet that, change policy.restore, or start what is needed by hand", e.ID(s.Node), e.Tells(s), e.Policy.Restore.String()))
+	silences := ""
+	if s.State.OnlineFor < shutFor {
+		silences = ", and each time that it is not heard begins its time on line anew"
+	}
+	e.Notify(true, fmt.Sprintf("%s: %s, but its recharge gate is still closed%s. Condition: %s. If its battery can never meet that, change policy.restore, or start what is needed by hand", e.ID(s.Node), e.Tells(s), silences, e.Policy.Restore.String()))
 }
 
 // recondition finds anew how each supply is, and what can be started on it. Where that has changed, all wants are.

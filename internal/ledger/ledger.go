@@ -233,6 +233,7 @@ func (l *Ledger) lastSeen(r *Record) {
 				n.Last.Taken, n.Last.Heard = false, false
 			}
 			if r.Cause == CameAgain {
+				n.disproved()
 				l.mayCarry(i)
 			}
 			n.seen(ns.State)

@@ -55,6 +55,13 @@ func (n *Node) seen(state plan.State) {
 	}
 }
 
+// disproved takes that what showed a node off is void: it is on by what runs on it.
+func (n *Node) disproved() {
+	if n.Shown == ShownOff {
+		n.Shown = WasTold
+	}
+}
+
 // Before is what the snapshot says of a node.
 type Before struct {
 	Was      Then

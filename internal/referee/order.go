@@ -80,14 +80,21 @@ func (r *Referee) isLate(i int) bool {
 		n.vain.Sub(n.toldAt) >= decl.OffAfter
 }
 
-// isMistaken reports whether somebody switched a node on again after it was told to stop, before the controller, which was away or to which
-// it showed as on all the while, saw that it went, and it does not answer now: nothing tells that from a node which has answered on its way
-// down, as long as it may have been on that.
+// isMistaken reports whether somebody switched a node on again after it was told to stop, before the controller saw that it went, and it does
+// not answer now; or the host that a node came up with, which has not answered since: nothing tells that from a node which has answered on
+// its way down, as long as it may have been on that.
 func (r *Referee) isMistaken(i int) bool {
+	n := &r.nodes[i]
+	host, known := r.estate.Index(r.estate.Node(i).Host)
+	return !n.vain.IsZero() && r.cameAgain(i) || known && n.mute && r.cameAgain(host)
+}
+
+// cameAgain reports whether somebody did so with a node that showed as on all the while, or while the controller was away.
+func (r *Referee) cameAgain(i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	goes := decl.Time(plan.Stop).Within + decl.OffAfter + guarded
 	unwatched := r.resumed.After(n.toldAt) && !n.wentAt.After(r.resumed) || !n.wentAt.After(n.toldAt)
-	return !n.toldAt.IsZero() && n.meddled.After(n.toldAt) && unwatched && n.saidAt.Sub(n.toldAt) <= goes && !n.vain.IsZero()
+	return !n.toldAt.IsZero() && n.meddled.After(n.toldAt) && unwatched && n.saidAt.Sub(n.toldAt) <= goes
 }
 
 // isHidden reports whether nobody can see that a machine starts: its power came back behind a supply that has not been heard since,

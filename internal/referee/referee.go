@@ -281,7 +281,7 @@ func (r *Referee) Resumed(at time.Time) {
 	r.life, r.resumed, r.resumedBefore = r.life+1, at, r.resumed
 	for k := range r.supplies {
 		s := &r.supplies[k]
-		s.missed = s.missed || s.uncut
+		s.missed, s.plain = s.missed || s.uncut, false
 		// that it fails was heard by the life that is over, and is not on record
 		if r.has(Records) && !s.written && !s.heardOut.IsZero() && s.output {
 			s.heardOut, s.longOut, s.failed, s.fell = time.Time{}, false, false, false

@@ -30,7 +30,6 @@ type supply struct {
 
 	last        Poll          // the newest
 	heardAt     time.Time     // the newest that was heard
-	plainAt     time.Time     // and that was while its output was on: what says OFF from its first word on may always say that
 	every       time.Duration // how long after the one before
 	heardLeft   time.Duration // for how long its battery lasts, as far as anybody could know then
 	heardHonest bool          // and whether it told the truth
@@ -48,6 +47,7 @@ type supply struct {
 	uncut       bool      // it took its last cut and did not make it
 	uncutAt     time.Time
 	looks       int       // at it since then
+	plain       bool      // since a restart it was heard with its output on: what says OFF from its first word on may always do
 	deaf        bool      // the last poll of it was not heard
 	missed      bool      // nor was that at which a cut was due that did not come, or the next one: nobody can know
 	triggered   bool      // the shutdown was triggered for it, and its load has not come back since
@@ -126,10 +126,8 @@ func (r *Referee) followAnswer(s *supply, at time.Time, p Poll) {
 		s.speaks = at
 	}
 	s.deaf = !p.Heard
-	if p.Heard && s.output {
-		s.plainAt = at
-	}
-	isNews := s.plainAt.After(r.resumed) && at.Sub(r.resumed) >= sinksIn && at.Sub(s.speaks) >= slowness
+	s.plain = s.plain || p.Heard && s.output
+	isNews := s.plain && at.Sub(r.resumed) >= sinksIn && at.Sub(s.speaks) >= slowness
 	s.seen = s.seen || p.Heard && !s.output && s.made && isNews
 	s.missed = s.missed || s.uncut && s.deaf && s.looks == 0
 }

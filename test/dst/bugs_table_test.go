@@ -332,6 +332,18 @@ var bugs = []bug{
 	{name: "resume: what was protected before it was unprotected proves that it is", by: "./test/dst TestRegressions", edits: []edit{
 		{workResume, "last.Verb == plan.Protect && e.Entry(i).Late", "false"},
 	}},
+	{name: "ledger: what its guest disproves stays shown as off", by: "./internal/ledger TestWhatItsGuestDisprovesIsNotShownOff", edits: []edit{
+		{"internal/ledger/ledger.go", "\t\t\t\tn.disproved()\n", ""},
+	}},
+	{name: "belief: what misses an answer begins to start anew", by: "./internal/belief TestWhatHangsAsItStartsDoesNotStartForEver", edits: []edit{
+		{"internal/belief/believe.go", "earlier(e.Now.Add(boots), b.Since.Add(2*boots))", "e.Now.Add(boots)"},
+	}},
+	{name: "belief: clean of before a flush proves it", by: "./internal/belief TestAFlushIsNotProvenByWhatWasSaidBefore", edits: []edit{
+		{"internal/belief/belief.go", "\t\tb.Seen.Clean = plan.NotKnown\n", ""},
+	}},
+	{name: "resume: the clock tells how long a stop had", by: "./test/dst TestRegressions", edits: []edit{
+		{workResume, "e.Now.Add(-max(0, e.AwayFrom.Sub(at)))", "e.Now.Add(-max(0, e.AwayFrom.Sub(at), e.Now.Sub(at)))"},
+	}},
 	{name: "reserve: a guest whose host only its BMC answers for is waited for", by: "./test/dst TestRegressions", edits: []edit{
 		{"internal/belief/graph.go", "silent && (e.IsMute(host) ||", "silent && (e.Beliefs[host].Answer == plan.Unreachable ||"},
 	}},

@@ -180,7 +180,7 @@ func (e *Estate) followMotion(i int, news bool) {
 		}
 	case b.Seen.State == plan.Stopping && news && e.WasOff(i): // what was off does not stop
 		b.Rising = e.Now.Add(BootTime(decl))
-	case b.Seen.State == plan.Starting && news: // twice as long at most: what says so for ever, a lost answer aside, is not believed for ever
+	case b.Seen.State == plan.Starting && news: // what says so for ever, a lost answer aside, is not believed for ever
 		boots := max(decl.Time(plan.Start).Within, FirstRetry)
 		b.Rising = earlier(e.Now.Add(boots), b.Since.Add(2*boots))
 	}

@@ -54,8 +54,8 @@ func TestWhatShutsDownGoesOnAfterItsPowerOff(t *testing.T) {
 	}
 }
 
-// TestWhatHangsAsItStartsDoesNotStartForEver: one that says for ever that it starts is not believed for ever, also where it misses an answer
-// now and then.
+// TestWhatHangsAsItStartsDoesNotStartForEver: one that says for ever that it starts is not believed for ever, also where it misses an
+// answer now and then.
 func TestWhatHangsAsItStartsDoesNotStartForEver(t *testing.T) {
 	e, host := seen(t, plan.Off, plan.Off)
 	e.Graph.Node(host).Times[plan.Start] = plan.Times{Nominal: 10 * time.Second, Within: time.Minute}

@@ -302,8 +302,8 @@ func (e *Engine) judgeGate(k int) {
 	}
 }
 
-// tellShut tells people, once, of a gate that stays shut long after the mains are back: it may wait for what a worn battery never has, or for
-// a time on line that each silence of the UPS begins anew.
+// tellShut tells people, once, of a gate that stays shut long after the mains are back: it may wait for what a worn battery never has, or
+// for a time on line that each silence of the UPS begins anew.
 func (e *Engine) tellShut(k int) {
 	s, w := &e.Supplies[k], &e.watch[k]
 	if w.back.IsZero() {

@@ -63,7 +63,8 @@ func TestWhatItsGuestDisprovesIsNotShownOff(t *testing.T) {
 	taken := step
 	taken.Outcome = ledger.Done
 	apply(ledger.Record{
-		Kind: ledger.Opened, Opening: ledger.Opening{Mode: ledger.ModeRun, Format: ledger.FormatNow}, Power: ledger.Power{Supplies: []string{"ups"}},
+		Kind: ledger.Opened, Opening: ledger.Opening{Mode: ledger.ModeRun, Format: ledger.FormatNow},
+		Power: ledger.Power{Supplies: []string{"ups"}},
 	})
 	apply(ledger.Record{Kind: ledger.Snapshot, Nodes: []ledger.NodeState{{Node: "ups", State: plan.On}, {Node: "host", State: plan.On}}})
 	apply(ledger.Record{Kind: ledger.Intent, Step: step})

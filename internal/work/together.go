@@ -165,9 +165,9 @@ func (e *Works) comesOn(f int) bool {
 		e.Now.Before(s.CutDue.Add(s.OnDelay+belief.DeafAfter))
 }
 
-// isSurelyOff reports whether a node is off, as far as it was asked after a moment ago.
+// isSurelyOff reports whether a node is off, as far as it was asked after a moment ago, and has not said otherwise since.
 func (e *Works) isSurelyOff(i int) bool {
-	return e.IsOff(i) && !e.IsOld(i, belief.ProofStands) && !e.IsAtWork(i)
+	return e.IsOff(i) && !e.IsOld(i, belief.ProofStands) && !e.IsAtWork(i) && e.Beliefs[i].Doubt == plan.Unknown
 }
 
 // LeaveOn calls off the cuts after all that would take its power from a node which shows up: nobody is stopped for them.

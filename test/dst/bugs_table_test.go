@@ -344,6 +344,9 @@ var bugs = []bug{
 	{name: "resume: the clock tells how long a stop had", by: "./test/dst TestRegressions", edits: []edit{
 		{workResume, "e.Now.Add(-max(0, e.AwayFrom.Sub(at)))", "e.Now.Add(-max(0, e.AwayFrom.Sub(at), e.Now.Sub(at)))"},
 	}},
+	{name: "cut: what has just said that it is on is off for a cut after all", by: "./test/dst TestRegressions", edits: []edit{
+		{workTogether, " && e.Beliefs[i].Doubt == plan.Unknown", ""},
+	}},
 	{name: "reserve: a guest whose host only its BMC answers for is waited for", by: "./test/dst TestRegressions", edits: []edit{
 		{"internal/belief/graph.go", "silent && (e.IsMute(host) ||", "silent && (e.Beliefs[host].Answer == plan.Unreachable ||"},
 	}},

@@ -81,8 +81,8 @@ func (r *Referee) isLate(i int) bool {
 }
 
 // isMistaken reports whether somebody switched a node on again after it was told to stop, before the controller saw that it went, and it
-// does not answer now; or the host that a node came up with, which has not answered since: nothing tells that from a node which has answered
-// on its way down, as long as it may have been on that.
+// does not answer now; or the host that a node came up with, which has not answered since: nothing tells that from a node which has
+// answered on its way down, as long as it may have been on that.
 func (r *Referee) isMistaken(i int) bool {
 	n := &r.nodes[i]
 	host, known := r.estate.Index(r.estate.Node(i).Host)

@@ -26,8 +26,9 @@ func (e *Works) Resume() {
 		isStop := last.Verb == plan.Stop && (last.Taken || last.Reach() != ledger.NotReached && last.Answer != ledger.WasObeyed)
 		if isStop && entry.Shown == ledger.WasTold {
 			e.Beliefs[i].Falling = e.Now.Add(2 * belief.ProofStands)
-			// only the records tell how long it had: the clock may have been set since
-			ago := func(at time.Time) time.Time { return e.Now.Add(-max(0, e.AwayFrom.Sub(at))) }
+			ago := func(at time.Time) time.Time { // the clock may have been set back since, which the records tell
+				return e.Now.Add(-max(0, e.AwayFrom.Sub(at), e.Now.Sub(at)))
+			}
 			if e.obeys(i, last.Rung, ago(last.At)); !last.Asked.IsZero() {
 				e.obeys(i, plan.Stop, ago(last.Asked))
 			}

@@ -341,9 +341,6 @@ var bugs = []bug{
 	{name: "belief: clean of before a flush proves it", by: "./internal/belief TestAFlushIsNotProvenByWhatWasSaidBefore", edits: []edit{
 		{"internal/belief/belief.go", "\t\tb.Seen.Clean = plan.NotKnown\n", ""},
 	}},
-	{name: "resume: the clock tells how long a stop had", by: "./test/dst TestRegressions", edits: []edit{
-		{workResume, "e.Now.Add(-max(0, e.AwayFrom.Sub(at)))", "e.Now.Add(-max(0, e.AwayFrom.Sub(at), e.Now.Sub(at)))"},
-	}},
 	{name: "cut: what has just said that it is on is off for a cut after all", by: "./test/dst TestRegressions", edits: []edit{
 		{workTogether, " && e.Beliefs[i].Doubt == plan.Unknown", ""},
 	}},

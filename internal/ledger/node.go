@@ -148,6 +148,9 @@ func (l *Ledger) step(i int, r *Record) {
 		l.mayWrite(i, NotClean)
 		l.mayCarry(i)
 	case r.Kind == Reopened, r.Kind == Proven && verb == plan.Start:
+		if r.Kind == Reopened && verb == plan.Stop && l.estate.Node(i).Kind == plan.Outlet { // somebody has switched it on
+			l.cycled(i, r)
+		}
 		l.mayWrite(i, NotClean)
 		l.mayCarry(i)
 	}

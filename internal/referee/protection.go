@@ -33,7 +33,7 @@ func (r *Referee) protectionSet(i int, said *ledger.NodeState) {
 		seen: said == nil || said.Protected != plan.NotKnown,
 	}
 	if a.announced {
-		n.protection.was, n.protection.set = a.before.Protected, a.before.Set
+		n.protection.was, n.protection.set, n.protection.seen = a.before.Protected, a.before.Set, n.protection.seen && (a.seen || !a.back)
 		return
 	}
 	if n.protection.seen && said != nil && (r.unseen(i) || a.forgot) && (said.Protected == plan.Yes) != n.now.Protected {

@@ -37,7 +37,7 @@ type simSupply struct {
 	silent      bool
 	dead        bool // its battery gave out: nothing powers its own electronics until the mains are back
 	tests       bool // runs on its battery on purpose
-	over        bool // and was told to end that, or fell silent in it: nobody can tell that from an outage
+	over        bool // told to end that, and not heard on line since, or fell silent in it: nobody can tell that from an outage
 	// untold is until when nobody can tell a test from an outage, since the UPS does not tell its input voltage.
 	untold time.Time
 	polls  int
@@ -93,8 +93,8 @@ func (s *simulation) test(i int, on bool) (ledger.Outcome, string) {
 			if c.Test.None {
 				return ledger.Refused, "it has no such test"
 			}
-			c.tests = on && c.output || c.tests && c.Test.Endless
 			c.over = c.tests && !on
+			c.tests = on && c.output || c.tests && c.Test.Endless
 			c.untold = s.now.Add(testExcuse)
 			if on {
 				c.untold = s.now.Add(24 * time.Hour)

@@ -74,7 +74,11 @@ func (s *simulation) showPoll(k int) {
 
 // hearTest takes that a supply which is heard on line is not in its test any more, also where nobody could tell it to end that.
 func (s *simulation) hearTest(c *simSupply) {
-	if c.mains && !c.tests && c.untold.Sub(s.now) > testExcuse {
+	if !c.mains || c.tests {
+		return
+	}
+	c.over = false
+	if c.untold.Sub(s.now) > testExcuse {
 		c.untold = s.now.Add(testExcuse)
 	}
 }

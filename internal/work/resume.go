@@ -29,8 +29,11 @@ func (e *Works) Resume() {
 			ago := func(at time.Time) time.Time { // the clock may have been set back since, which the records tell
 				return e.Now.Add(-max(0, e.AwayFrom.Sub(at), e.Now.Sub(at)))
 			}
-			if e.obeys(i, last.Rung, ago(last.At)); !last.Asked.IsZero() {
+			if !last.Asked.IsZero() {
 				e.obeys(i, plan.Stop, ago(last.Asked))
+			}
+			if last.Answer != ledger.WasUnreached || last.Asked.IsZero() { // else that power-off did not come to it
+				e.obeys(i, last.Rung, ago(last.At))
 			}
 			e.armIdle(i)
 		}

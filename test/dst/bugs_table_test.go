@@ -344,6 +344,12 @@ var bugs = []bug{
 	{name: "cut: what has just said that it is on is off for a cut after all", by: "./test/dst TestRegressions", edits: []edit{
 		{workTogether, " && e.Beliefs[i].Doubt == plan.Unknown", ""},
 	}},
+	{name: "resume: a power-off that came to nobody is obeyed", by: "./test/dst TestRegressions", edits: []edit{
+		{workResume, "last.Answer != ledger.WasUnreached || last.Asked.IsZero()", "true"},
+	}},
+	{name: "ledger: an outlet that somebody switched on gives no power", by: "./test/dst TestRegressions", edits: []edit{
+		{"internal/ledger/node.go", "r.Kind == Reopened && verb == plan.Stop && l.estate.Node(i).Kind == plan.Outlet", "false"},
+	}},
 	{name: "reserve: a guest whose host only its BMC answers for is waited for", by: "./test/dst TestRegressions", edits: []edit{
 		{"internal/belief/graph.go", "silent && (e.IsMute(host) ||", "silent && (e.Beliefs[host].Answer == plan.Unreachable ||"},
 	}},

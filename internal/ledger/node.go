@@ -137,6 +137,7 @@ func (l *Ledger) step(i int, r *Record) {
 		l.Outage.Drill.follow(r)
 		return
 	}
+	isOff := l.Outage.Nodes[i].Shown == ShownOff
 	l.Outage.Nodes[i].step(verb, r)
 	switch {
 	case r.Kind == Intent && verb == plan.Cut:
@@ -148,7 +149,7 @@ func (l *Ledger) step(i int, r *Record) {
 		l.mayWrite(i, NotClean)
 		l.mayCarry(i)
 	case r.Kind == Reopened, r.Kind == Proven && verb == plan.Start:
-		if r.Kind == Reopened && verb == plan.Stop && l.estate.Node(i).Kind == plan.Outlet { // somebody has switched it on
+		if r.Kind == Reopened && isOff && l.estate.Node(i).Kind == plan.Outlet { // somebody has switched it on
 			l.cycled(i, r)
 		}
 		l.mayWrite(i, NotClean)

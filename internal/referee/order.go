@@ -46,7 +46,8 @@ func (r *Referee) cameUpMute(i int) bool {
 		unstarted, lit = true, r.resumed
 	}
 	lost := n.saidAt.Before(r.resumed) && !r.resumedBefore.IsZero() && n.saidAt.Sub(r.resumedBefore) <= guarded
-	return decl.OffAfter > 0 && unstarted && n.mute && (n.saidAt.Before(lit) || lost) && n.vain.Sub(lit) >= silent-slowness
+	mute := n.mute && (n.saidAt.Before(lit) || lost) || n.saidAt.Sub(n.toldAt) <= decl.Time(n.toldBy).Within // it may have gone still by that
+	return decl.OffAfter > 0 && unstarted && mute && !n.vain.IsZero() && n.vain.Sub(lit) >= silent-slowness
 }
 
 // litAt is when a node got its power last: a supply came on, or its outlet was switched on.

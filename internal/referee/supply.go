@@ -238,9 +238,9 @@ func (r *Referee) mayBeCutAfterAll(s *supply, at time.Time) {
 	for _, i := range r.estate.Dependents(s.node) {
 		n, decl := &r.nodes[i], r.estate.Node(i)
 		waits = waits || decl.ByPower && (n.commanded&plan.VerbSet(plan.Stop, plan.Force) != 0 || r.mayBeTold(n)) &&
-			n.now.State == plan.Off && slices.Contains(r.estate.Sources(i), s.node)
+			(n.now.State == plan.Off || r.isUnknowable(i)) && slices.Contains(r.estate.Sources(i), s.node)
 		if stays := decl.Can.Has(plan.Stop) && decl.Kind != plan.Outlet && decl.Kind != plan.Self && decl.Kind != plan.Manual; stays &&
-			n.now.State == plan.On && n.said == plan.On && !n.cameAt.Before(n.saidAt) {
+			n.now.State == plan.On && n.said == plan.On && !n.cameAt.Before(n.saidAt) && !r.isUnknowable(i) {
 			r.violate(at, 21, fmt.Sprintf("%s is to be cut after its mains are back, and %s is on", r.id(s.node), decl.ID))
 		}
 	}

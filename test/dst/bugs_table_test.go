@@ -348,7 +348,10 @@ var bugs = []bug{
 		{workResume, "last.Answer != ledger.WasUnreached || last.Asked.IsZero()", "true"},
 	}},
 	{name: "ledger: an outlet that somebody switched on gives no power", by: "./test/dst TestRegressions", edits: []edit{
-		{"internal/ledger/node.go", "r.Kind == Reopened && verb == plan.Stop && l.estate.Node(i).Kind == plan.Outlet", "false"},
+		{"internal/ledger/node.go", "r.Kind == Reopened && isOff && l.estate.Node(i).Kind == plan.Outlet", "isOff && false"},
+	}},
+	{name: "silence: a guest that is up says nothing of hosts whose silence is being counted", by: "./test/dst TestRegressions", edits: []edit{
+		{beliefSilence, "b.Looks >= ProofLooks && !on.Silent.IsZero()", "false && !on.Silent.IsZero()"},
 	}},
 	{name: "reserve: a guest whose host only its BMC answers for is waited for", by: "./test/dst TestRegressions", edits: []edit{
 		{"internal/belief/graph.go", "silent && (e.IsMute(host) ||", "silent && (e.Beliefs[host].Answer == plan.Unreachable ||"},

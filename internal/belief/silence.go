@@ -78,9 +78,9 @@ func (e *Estate) wentWithItsHost(i int) bool {
 }
 
 // DisproveHosts follows a guest that says that it is up, twice if it was proven off: what silence has shown of its host, or, of a VM that
-// is not bound to one, of all of them, is void, or will have shown of those that are silent for a while. One of them is up, which its silence
-// after that does not tell either. A service shows nothing of the machine that it is asked on: others may answer for it. It gives those
-// hosts.
+// is not bound to one, of all of them, is void, or will have shown of those that are silent for a while. One of them is up, which its
+// silence after that does not tell either. A service shows nothing of the machine that it is asked on: others may answer for it. It gives
+// those hosts.
 func (e *Estate) DisproveHosts(i int) (disproved []int) {
 	b, host := &e.Beliefs[i], e.HostOf(i)
 	isUp := b.Answer == plan.On || b.Answer == plan.Starting || b.Answer == plan.Stopping

@@ -46,7 +46,8 @@ func (r *Referee) cameUpMute(i int) bool {
 		unstarted, lit = true, r.resumed
 	}
 	lost := n.saidAt.Before(r.resumed) && !r.resumedBefore.IsZero() && n.saidAt.Sub(r.resumedBefore) <= guarded
-	mute := n.mute && (n.saidAt.Before(lit) || lost) || n.saidAt.Sub(n.toldAt) <= decl.Time(n.toldBy).Within // it may have gone still by that
+	goesStill := n.saidAt.Sub(n.toldAt) <= decl.Time(n.toldBy).Within // and may have, when it answered
+	mute := n.mute && (n.saidAt.Before(lit) || lost) || goesStill
 	return decl.OffAfter > 0 && unstarted && mute && !n.vain.IsZero() && n.vain.Sub(lit) >= silent-slowness
 }
 

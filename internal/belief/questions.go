@@ -61,7 +61,14 @@ func (e *Estate) Goes(i int) bool {
 // its stop takes otherwise stays on.
 func (e *Estate) IsPassable(i int) bool {
 	hasShown := !e.Beliefs[i].AskedAt.Before(e.staysFrom(i)) || !Probed(e.Graph.Node(i))
-	return e.Entry(i).GivenUp.Has(plan.Stop) && !e.isUnderWay(i, plan.Stop) && !e.MayGoYet(i) && hasShown
+	isTold := e.AnswersAtLast(i) && !e.Graph.Node(i).Switches // it is about to be, after all
+	return e.Entry(i).GivenUp.Has(plan.Stop) && !e.isUnderWay(i, plan.Stop) && !e.MayGoYet(i) && hasShown && !isTold
+}
+
+// AnswersAtLast reports whether a node is up whose stop was given up without having reached it, and that may be tried once more.
+func (e *Estate) AnswersAtLast(i int) bool {
+	n := e.Entry(i)
+	return n.Untried.Has(plan.Stop) && e.IsUp(i) && n.Relapses+1 < max(e.Graph.Node(i).Attempts, 2)
 }
 
 // MayGoYet reports whether a node may be on its way down by what it was told last, in the time that it usually takes, or says that it is.

@@ -55,8 +55,7 @@ func stopSettled(e *Engine, i int) bool {
 
 func stopAnswers(e *Engine, i int) bool {
 	n, isPlug := e.Entry(i), e.Graph.Node(i).Switches && e.Press[i] >= want.LastCall // which goes no more
-	return n.GivenUp.Has(plan.Stop) && n.Untried.Has(plan.Stop) && !isPlug && e.IsUp(i) && e.IsDark(i) &&
-		n.Relapses+1 < max(e.Graph.Node(i).Attempts, 2)
+	return n.GivenUp.Has(plan.Stop) && e.AnswersAtLast(i) && !isPlug && e.IsDark(i)
 }
 
 func putBackAnswers(e *Engine, i int) bool {

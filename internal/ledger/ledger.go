@@ -235,6 +235,9 @@ func (l *Ledger) lastSeen(r *Record) {
 			if r.Cause == CameAgain {
 				n.disproved()
 				l.mayCarry(i)
+				if l.estate.Node(i).Kind == plan.Outlet {
+					l.cycled(i, r)
+				}
 			}
 			n.seen(ns.State)
 		}

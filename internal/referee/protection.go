@@ -33,7 +33,8 @@ func (r *Referee) protectionSet(i int, said *ledger.NodeState) {
 		seen: said == nil || said.Protected != plan.NotKnown,
 	}
 	if a.announced {
-		n.protection.was, n.protection.set, n.protection.seen = a.before.Protected, a.before.Set, n.protection.seen && (a.seen || !a.back)
+		n.protection.was, n.protection.set = a.before.Protected, a.before.Set
+		n.protection.seen = n.protection.seen && (a.seen || n.now.Set == a.before.Set) // else it was put back blindly since
 		return
 	}
 	if n.protection.seen && said != nil && (r.unseen(i) || a.forgot) && (said.Protected == plan.Yes) != n.now.Protected {
@@ -163,7 +164,7 @@ func (r *Referee) rule12PutBack(c *command) string {
 		return c.decl.ID + " is put back, and was never changed"
 	case a.back && !c.node.now.Protected && (c.node.now.Set == a.set || !a.seen):
 		return c.decl.ID + " is put back again"
-	case c.Settings != a.set && (a.seen || c.Settings != ""):
+	case c.Settings != a.set && (a.seen || c.Settings != "" && c.Settings != AsUsual):
 		return fmt.Sprintf("%s is put back to %q, and was set to %q", c.decl.ID, c.Settings, a.set)
 	default:
 		return ""

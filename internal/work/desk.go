@@ -72,10 +72,19 @@ func (e *Works) touchWhat(r *ledger.Record) {
 			e.Touch(c)
 		}
 	}
-	switch i, known := e.Graph.Index(r.Node); {
-	case known && e.Ledger.SupplyOf[i] < 0 && r.Kind != ledger.NoReturn:
-		e.Touch(i)
-	case r.Kind != ledger.Gap && r.Kind != ledger.Still && r.Kind != ledger.Spent && r.Kind != ledger.Forbidden && r.Kind != ledger.Seen:
+	i, known := e.Graph.Index(r.Node)
+	isSource := known && (e.Ledger.SupplyOf[i] >= 0 || e.Graph.Node(i).Kind == plan.Outlet) // what becomes of its load
+	switch r.Kind {
+	case ledger.Gap, ledger.Still, ledger.Spent, ledger.Forbidden:
+	case ledger.Seen:
+		if r.Cause == ledger.CameAgain {
+			e.TouchAll()
+		}
+	default:
+		if known && !isSource && r.Kind != ledger.NoReturn {
+			e.Touch(i)
+			return
+		}
 		e.TouchAll()
 	}
 }

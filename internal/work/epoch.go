@@ -70,6 +70,9 @@ func (e *Works) SettleIn(i int) {
 	case plan.Host, plan.Other:
 		e.RenewGuests(i, was == plan.Off)
 	case plan.Outlet:
+		if was == plan.Off && e.IsOn(i) && e.Ledger.Outage != nil && !e.WasOff(i) { // else it is called on again
+			e.Record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: e.ID(i), State: plan.On}}, Cause: ledger.CameAgain})
+		}
 		e.renewBehind(i, was != plan.Unknown || told)
 	default:
 	}

@@ -353,6 +353,15 @@ var bugs = []bug{
 	{name: "silence: a guest that is up says nothing of hosts whose silence is being counted", by: "./test/dst TestRegressions", edits: []edit{
 		{beliefSilence, "b.Looks >= ProofLooks && !on.Silent.IsZero()", "false && !on.Silent.IsZero()"},
 	}},
+	{name: "rule 2: what answers at last is passed over as it does", by: "./test/dst TestRegressions", edits: []edit{
+		{beliefQuestions, "isTold := e.AnswersAtLast(i) &&", "isTold := false &&"},
+	}},
+	{name: "ledger: an outlet that came on by itself gives no power", by: "./test/dst TestRegressions", edits: []edit{
+		{"internal/work/epoch.go", "was == plan.Off && e.IsOn(i) && e.Ledger.Outage != nil", "false && e.Ledger.Outage != nil"},
+	}},
+	{name: "wants: what an outlet gives its power back is not judged anew", by: "./test/dst TestRegressions", edits: []edit{
+		{"internal/work/desk.go", " || e.Graph.Node(i).Kind == plan.Outlet)", ")"},
+	}},
 	{name: "reserve: a guest whose host only its BMC answers for is waited for", by: "./test/dst TestRegressions", edits: []edit{
 		{"internal/belief/graph.go", "silent && (e.IsMute(host) ||", "silent && (e.Beliefs[host].Answer == plan.Unreachable ||"},
 	}},
@@ -578,7 +587,7 @@ var bugs = []bug{
 		{foresightPressure, "return len(sources) > 0 && !slices.ContainsFunc(sources, lives)", "return len(sources) > 0 && (lives == nil || e.feedPressure(i) >= want.LastCall)"},
 	}},
 	{name: "rule 1: what refused is passed over while it shuts down", by: "./test/dst TestRegressions", edits: []edit{
-		{beliefQuestions, " && !e.MayGoYet(i) && hasShown\n", " && (hasShown || true)\n"},
+		{beliefQuestions, " && !e.MayGoYet(i) && hasShown", " && (hasShown || true)"},
 	}},
 	{name: "rule 1: storage is powered off in the last call", by: "./test/dst TestRegressions", edits: []edit{
 		{workPass, "e.IsLastCall(i) && (w.rung == plan.Stop || kind != plan.Other)", "e.IsLastCall(i)"},

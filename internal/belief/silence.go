@@ -82,35 +82,48 @@ func (e *Estate) wentWithItsHost(i int) bool {
 // silence after that does not tell either. A service shows nothing of the machine that it is asked on: others may answer for it. It gives
 // those hosts.
 func (e *Estate) DisproveHosts(i int) (disproved []int) {
-	b, host := &e.Beliefs[i], e.HostOf(i)
+	b := &e.Beliefs[i]
 	isUp := b.Answer == plan.On || b.Answer == plan.Starting || b.Answer == plan.Stopping
-	if host < 0 || !isUp || b.Looks < ProofLooks && e.WasOff(i) {
+	if e.HostOf(i) < 0 || !isUp || b.Looks < ProofLooks && e.WasOff(i) {
 		return nil
 	}
-	var hosts []int
-	switch decl := e.Graph.Node(i); {
-	case decl.Bound:
-		hosts = []int{host}
-	case decl.Kind == plan.VM:
-		hosts = e.hosts
-	default:
-		return nil
-	}
-	wasSilent := func(h int) bool {
-		on := &e.Beliefs[h]
-		isSilent := b.Looks >= ProofLooks && !on.Silent.IsZero() && on.Silent.Add(ProofStands).Before(b.AskedAt)
-		return on.Proof == BySilence && on.SeenAt.Before(b.AskedAt) || on.Proof == NoProof && isSilent
-	}
-	if slices.ContainsFunc(hosts, func(h int) bool { return !wasSilent(h) && !e.IsOff(h) }) {
+	hosts := e.mayRunOn(i)
+	if slices.ContainsFunc(hosts, func(h int) bool { return !e.wasSilentTo(h, i) && !e.IsOff(h) && !e.wasGoingBefore(h, i) }) {
 		return nil
 	}
 	for _, h := range hosts {
-		if on := &e.Beliefs[h]; wasSilent(h) {
+		if on := &e.Beliefs[h]; e.wasSilentTo(h, i) {
 			on.Proof, on.Looks, on.Silent, on.Seen.State, on.Departure = NoProof, 0, time.Time{}, plan.Unknown, Returned
 			disproved = append(disproved, h)
 		}
 	}
 	return disproved
+}
+
+// mayRunOn lists the hosts on one of which a guest is, if it is up: its own, or any, of a VM that is not bound to one.
+func (e *Estate) mayRunOn(i int) []int {
+	switch decl := e.Graph.Node(i); {
+	case decl.Bound:
+		return []int{e.HostOf(i)}
+	case decl.Kind == plan.VM:
+		return e.hosts
+	default:
+		return nil
+	}
+}
+
+// wasSilentTo reports whether silence had shown a host off when a guest was asked last, or was being counted for a while, and it was asked
+// twice.
+func (e *Estate) wasSilentTo(host, guest int) bool {
+	on, b := &e.Beliefs[host], &e.Beliefs[guest]
+	isSilent := b.Looks >= ProofLooks && !on.Silent.IsZero() && on.Silent.Add(ProofStands).Before(b.AskedAt)
+	return on.Proof == BySilence && on.SeenAt.Before(b.AskedAt) || on.Proof == NoProof && isSilent
+}
+
+// wasGoingBefore reports whether a guest has come up, by two looks, since a host took its stop: nothing comes up on one that goes.
+func (e *Estate) wasGoingBefore(host, guest int) bool {
+	b := &e.Beliefs[guest]
+	return e.AcceptedStop(host) && b.Looks >= ProofLooks && b.Since.After(e.Last(host).At)
 }
 
 // HostToAsk gives the host of a node that is to be asked after the node was: the two may have gone together, or be up together; -1: none

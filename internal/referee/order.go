@@ -45,7 +45,8 @@ func (r *Referee) cameUpMute(i int) bool {
 	if n.started.Before(r.resumed) && !n.saidAt.After(n.started) { // what came of that is lost with the life that told it
 		unstarted, lit = true, r.resumed
 	}
-	lost := n.saidAt.Before(r.resumed) && !r.resumedBefore.IsZero() && n.saidAt.Sub(r.resumedBefore) <= guarded
+	isNews := n.cameAt.Before(n.saidAt) || !r.resumedBefore.IsZero() && n.saidAt.Sub(r.resumedBefore) <= guarded
+	lost := n.saidAt.Before(r.resumed) && isNews
 	goesStill := n.saidAt.Sub(n.toldAt) <= decl.Time(n.toldBy).Within // and may have, when it answered
 	mute := n.mute && (n.saidAt.Before(lit) || lost) || goesStill
 	return decl.OffAfter > 0 && unstarted && mute && !n.vain.IsZero() && n.vain.Sub(lit) >= silent-slowness

@@ -327,7 +327,7 @@ var bugs = []bug{
 		{workResume, "return min(boots, 2*belief.ProofStands)", "return boots"},
 	}},
 	{name: "silence: a service that answers voids the proof of the host that it is asked on", by: "./internal/cli TestScripts", edits: []edit{
-		{beliefSilence, "\tcase decl.Kind == plan.VM:\n\t\thosts = e.hosts\n\tdefault:\n\t\treturn nil\n", "\tcase decl.Kind == plan.VM:\n\t\thosts = e.hosts\n\tdefault:\n\t\thosts = []int{host}\n"},
+		{beliefSilence, "\t\treturn e.hosts\n\tdefault:\n\t\treturn nil\n", "\t\treturn e.hosts\n\tdefault:\n\t\treturn []int{e.HostOf(i)}\n"},
 	}},
 	{name: "resume: what was protected before it was unprotected proves that it is", by: "./test/dst TestRegressions", edits: []edit{
 		{workResume, "last.Verb == plan.Protect && e.Entry(i).Late", "false"},
@@ -341,31 +341,34 @@ var bugs = []bug{
 	{name: "belief: clean of before a flush proves it", by: "./internal/belief TestAFlushIsNotProvenByWhatWasSaidBefore", edits: []edit{
 		{"internal/belief/belief.go", "\t\tb.Seen.Clean = plan.NotKnown\n", ""},
 	}},
-	{name: "cut: what has just said that it is on is off for a cut after all", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "cut: what has just said that it is on is off for a cut after all", by: "./test/dst TestRegressions/a-filer-is-on-by-one-look-as-a-cut-is-decided", edits: []edit{
 		{workTogether, " && e.Beliefs[i].Doubt == plan.Unknown", ""},
 	}},
-	{name: "resume: a power-off that came to nobody is obeyed", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "resume: a power-off that came to nobody is obeyed", by: "./test/dst TestRegressions/a-power-off-that-came-to-nobody-and-a-crash", edits: []edit{
 		{workResume, "last.Answer != ledger.WasUnreached || last.Asked.IsZero()", "true"},
 	}},
-	{name: "ledger: an outlet that somebody switched on gives no power", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "ledger: an outlet that somebody switched on gives no power", by: "./test/dst TestRegressions/an-outlet-is-switched-on-and-a-bmc-says-off", edits: []edit{
 		{"internal/ledger/node.go", "r.Kind == Reopened && isOff && l.estate.Node(i).Kind == plan.Outlet", "isOff && false"},
 	}},
-	{name: "silence: a guest that is up says nothing of hosts whose silence is being counted", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "silence: a guest that is up says nothing of hosts whose silence is being counted", by: "./test/dst TestRegressions/up-while-all-hosts-are-silent", edits: []edit{
 		{beliefSilence, "b.Looks >= ProofLooks && !on.Silent.IsZero()", "false && !on.Silent.IsZero()"},
 	}},
-	{name: "rule 2: what answers at last is passed over as it does", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "rule 2: what answers at last is passed over as it does", by: "./test/dst TestRegressions/it-answers-as-its-host-is-passed", edits: []edit{
 		{beliefQuestions, "isTold := e.AnswersAtLast(i) &&", "isTold := false &&"},
 	}},
-	{name: "ledger: an outlet that came on by itself gives no power", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "ledger: an outlet that came on by itself gives no power", by: "./test/dst TestRegressions/an-outlet-that-nobody-stopped-is-switched-on", edits: []edit{
 		{"internal/work/epoch.go", "was == plan.Off && e.IsOn(i) && e.Ledger.Outage != nil", "false && e.Ledger.Outage != nil"},
 	}},
-	{name: "wants: what an outlet gives its power back is not judged anew", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "wants: what an outlet gives its power back is not judged anew", by: "./test/dst TestRegressions/an-outlet-comes-on-and-what-was-given-up-is-due", edits: []edit{
 		{"internal/work/desk.go", " || e.Graph.Node(i).Kind == plan.Outlet)", ")"},
 	}},
-	{name: "reserve: a guest whose host only its BMC answers for is waited for", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "silence: a guest that came up on hosts that go says nothing of them", by: "./test/dst TestRegressions/it-starts-while-all-hosts-go", edits: []edit{
+		{beliefSilence, "e.AcceptedStop(host) && b.Looks >= ProofLooks &&", "false && b.Looks >= ProofLooks &&"},
+	}},
+	{name: "reserve: a guest whose host only its BMC answers for is waited for", by: "./test/dst TestRegressions/what-a-mute-host-keeps-from-its-guest-is-not-waited-for", edits: []edit{
 		{"internal/belief/graph.go", "silent && (e.IsMute(host) ||", "silent && (e.Beliefs[host].Answer == plan.Unreachable ||"},
 	}},
-	{name: "hear: an output that came on in a silence was on after what it feeds was stopped", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "hear: an output that came on in a silence was on after what it feeds was stopped", by: "./test/dst TestRegressions/off-on-battery-ceases-in-a-silence", edits: []edit{
 		{"internal/engine/hear.go", "st.Cycle == ledger.Committed && e.Supplies[k].Lapse.IsUnheard()", "false"},
 	}},
 	{name: "reserve: a vm that is gone is waited for as if it rose with its host", by: "./test/dst TestRegressions", edits: []edit{

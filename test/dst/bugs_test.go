@@ -144,6 +144,9 @@ func (c compiled) check(root, dir string, edited map[string]string) error {
 	return err
 }
 
+// named is the pattern of one test, or of one part of it.
+func named(test string) string { return "^" + strings.ReplaceAll(test, "/", "$/^") + "$" }
+
 // hunt builds the bug in and looks for it.
 func (b *bug) hunt(t *testing.T, root string) {
 	dir := t.TempDir()
@@ -159,7 +162,7 @@ func (b *bug) hunt(t *testing.T, root string) {
 	require.NoError(t, err, "the bug %q does not compile:\n%s", b.name, out)
 	began := time.Now()
 	run := func(args ...string) (string, error) {
-		run := exec.CommandContext(t.Context(), binary, append([]string{"-test.run", "^" + test + "$", "-test.timeout", "5m"}, args...)...)
+		run := exec.CommandContext(t.Context(), binary, append([]string{"-test.run", named(test), "-test.timeout", "5m"}, args...)...)
 		run.Dir, run.Env = filepath.Join(root, pkg), append(os.Environ(), "GOMAXPROCS=1")
 		out, err := run.CombinedOutput()
 		return string(out), err

@@ -120,10 +120,15 @@ func (e *Estate) wasSilentTo(host, guest int) bool {
 	return on.Proof == BySilence && on.SeenAt.Before(b.AskedAt) || on.Proof == NoProof && isSilent
 }
 
-// wasGoingBefore reports whether a guest has come up, by two looks, since a host took its stop: nothing comes up on one that goes.
+// wasGoingBefore reports whether a guest has begun to start, by two looks, since a host took its stop in this life: nothing does on one
+// that goes.
 func (e *Estate) wasGoingBefore(host, guest int) bool {
 	b := &e.Beliefs[guest]
-	return e.AcceptedStop(host) && b.Looks >= ProofLooks && b.Since.After(e.Last(host).At)
+	if b.Seen.State != plan.Starting || b.Looks < ProofLooks || !e.AcceptedStop(host) {
+		return false
+	}
+	last := e.Last(host)
+	return last.Op > e.Life && b.Since.After(last.At)
 }
 
 // HostToAsk gives the host of a node that is to be asked after the node was: the two may have gone together, or be up together; -1: none

@@ -258,7 +258,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 	for k := range e.Supplies {
 		s := &e.Supplies[k]
 		s.Gate = false
-		e.watch[k].turned, e.watch[k].announced = false, want.NoPressure
+		e.watch[k].turned, e.watch[k].announced, e.watch[k].once = false, want.NoPressure, once{}
 		e.watch[k].rest()
 		e.Times[k].Battery, e.Times[k].Load = want.NoPressure, want.NoPressure
 		s.CutDue, s.Output.OffSeen = time.Time{}, false

@@ -596,7 +596,8 @@ func TestAGateThatStaysShutIsToldOf(t *testing.T) {
 	require.True(t, p.saidOf("its recharge gate is still closed. Condition: charge at least 60%"), p.told)
 }
 
-// TestAGateThatSilencesKeepShutIsToldOf: each silence of the UPS begins the time on line anew that the gate waits for.
+// TestAGateThatSilencesKeepShutIsToldOf: each silence of the UPS begins the time on line anew that the gate waits for. Each night is told
+// of for itself.
 func TestAGateThatSilencesKeepShutIsToldOf(t *testing.T) {
 	p := play(t, aSupply("a"), aHost("host", "", "a"))
 	p.settings.Policy.Restore = power.Condition{Kind: power.Online, For: 10 * time.Minute}
@@ -604,16 +605,22 @@ func TestAGateThatSilencesKeepShutIsToldOf(t *testing.T) {
 	obeys(p)
 	say := supplies{"a": {onLine, 900, false}}
 	p.begin(say)
-	say["a"].status = onBattery
-	p.goOn(2*time.Minute, say)
-	say["a"].status = onLine
-	for range 3 * 12 {
-		say["a"].deaf = false
+	for range 2 {
+		say["a"].status = onBattery
+		p.goOn(2*time.Minute, say)
+		say["a"].status = onLine
 		p.goOn(5*time.Minute, say)
-		say["a"].deaf = true
-		p.goOn(20*time.Second, say)
+		require.False(t, p.saidOf("still closed"), p.told)
+		for range 3 * 12 {
+			say["a"].deaf = true
+			p.goOn(20*time.Second, say)
+			say["a"].deaf = false
+			p.goOn(5*time.Minute, say)
+		}
+		require.True(t, p.saidOf("still closed, and each time that it is not heard begins its time on line anew"), p.told)
+		p.goOn(3*time.Hour, say)
+		p.told = nil
 	}
-	require.True(t, p.saidOf("still closed, and each time that it is not heard begins its time on line anew"), p.told)
 }
 
 // TestASlowEstimateIsTaken: each answer takes longer than it takes until the next question.

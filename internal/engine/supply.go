@@ -306,7 +306,11 @@ func (e *Engine) judgeGate(k int) {
 // for a time on line that each silence of the UPS begins anew.
 func (e *Engine) tellShut(k int) {
 	s, w := &e.Supplies[k], &e.watch[k]
-	if w.back.IsZero() {
+	switch {
+	case s.State.Failing():
+		w.back = time.Time{}
+		return
+	case w.back.IsZero():
 		w.back = e.Now
 	}
 	if s.Gate || w.shut || e.Now.Sub(w.back) < shutFor || s.State.SilentFor > 0 || !e.AnythingAwayBehind(k) {

@@ -233,7 +233,9 @@ func (l *Ledger) lastSeen(r *Record) {
 				n.Last.Taken, n.Last.Heard = false, false
 			}
 			if r.Cause == CameAgain {
-				n.disproved()
+				if ns.State == plan.Unknown { // by what runs on it
+					n.disproved()
+				}
 				l.mayCarry(i)
 				if l.estate.Node(i).Kind == plan.Outlet {
 					l.cycled(i, r)

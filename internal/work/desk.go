@@ -72,20 +72,31 @@ func (e *Works) touchWhat(r *ledger.Record) {
 			e.Touch(c)
 		}
 	}
-	i, known := e.Graph.Index(r.Node)
-	isSource := known && (e.Ledger.SupplyOf[i] >= 0 || e.Graph.Node(i).Kind == plan.Outlet) // what becomes of its load
-	switch r.Kind {
-	case ledger.Gap, ledger.Still, ledger.Spent, ledger.Forbidden:
-	case ledger.Seen:
-		if r.Cause == ledger.CameAgain {
-			e.TouchAll()
+	switch i, known := e.Graph.Index(r.Node); {
+	case known && e.Ledger.SupplyOf[i] < 0 && r.Kind != ledger.NoReturn:
+		e.Touch(i)
+		if r.Kind == ledger.Intent && *r.Verb == plan.Start || r.Kind == ledger.Reopened {
+			e.touchLoad(i)
 		}
-	default:
-		if known && !isSource && r.Kind != ledger.NoReturn {
-			e.Touch(i)
-			return
+	case r.Kind == ledger.Seen:
+		for _, ns := range r.Nodes {
+			if n, known := e.Graph.Index(ns.Node); known && r.Cause == ledger.CameAgain {
+				e.Touch(n)
+				e.touchLoad(n)
+			}
 		}
+	case r.Kind != ledger.Gap && r.Kind != ledger.Still && r.Kind != ledger.Spent && r.Kind != ledger.Forbidden:
 		e.TouchAll()
+	}
+}
+
+// touchLoad has what hangs on an outlet judged anew, where that comes on.
+func (e *Works) touchLoad(outlet int) {
+	if e.Graph.Node(outlet).Kind != plan.Outlet {
+		return
+	}
+	for _, u := range e.Graph.Dependents(outlet) {
+		e.Touch(u)
 	}
 }
 

@@ -105,7 +105,7 @@ func (e *Works) RenewGuests(host int, wasOff bool) {
 			}
 		}
 		e.Beliefs[u].Epoch = e.NextOp
-		e.Beliefs[u].Looks, e.Beliefs[u].Proof, e.Beliefs[u].Asked = 0, belief.NoProof, false
+		e.Beliefs[u].Looks, e.Beliefs[u].Proof, e.Beliefs[u].Asked, e.Beliefs[u].Since = 0, belief.NoProof, false, e.Now
 		e.Probe(u)
 		e.Touch(u)
 	}

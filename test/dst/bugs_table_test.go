@@ -360,10 +360,19 @@ var bugs = []bug{
 		{"internal/work/epoch.go", "was == plan.Off && e.IsOn(i) && e.Ledger.Outage != nil", "false && e.Ledger.Outage != nil"},
 	}},
 	{name: "wants: what an outlet gives its power back is not judged anew", by: "./test/dst TestRegressions/an-outlet-comes-on-and-what-was-given-up-is-due", edits: []edit{
-		{"internal/work/desk.go", " || e.Graph.Node(i).Kind == plan.Outlet)", ")"},
+		{"internal/work/desk.go", "e.Graph.Node(outlet).Kind != plan.Outlet", "outlet >= 0"},
 	}},
 	{name: "silence: a guest that came up on hosts that go says nothing of them", by: "./test/dst TestRegressions/it-starts-while-all-hosts-go", edits: []edit{
-		{beliefSilence, "e.AcceptedStop(host) && b.Looks >= ProofLooks &&", "false && b.Looks >= ProofLooks &&"},
+		{beliefSilence, "b.Looks < ProofLooks || !e.AcceptedStop(host) {", "b.Looks < ProofLooks || !e.AcceptedStop(host) || host >= 0 {"},
+	}},
+	{name: "ledger: what comes up with its power was never off", by: "./test/dst TestKeptOn", edits: []edit{
+		{"internal/ledger/ledger.go", "if ns.State == plan.Unknown { // by what runs on it", "if true {"},
+	}},
+	{name: "silence: a guest that misses answers has come up since", by: "./test/dst TestStopped", edits: []edit{
+		{beliefSilence, "b.Seen.State != plan.Starting || b.Looks", "b.Looks"},
+	}},
+	{name: "gate: the time that it was shut in counts for the next night", by: "./internal/engine TestAGateThatSilencesKeepShutIsToldOf", edits: []edit{
+		{engineOutage, "e.watch[k].announced, e.watch[k].once = false, want.NoPressure, once{}", "e.watch[k].announced = false, want.NoPressure"},
 	}},
 	{name: "reserve: a guest whose host only its BMC answers for is waited for", by: "./test/dst TestRegressions/what-a-mute-host-keeps-from-its-guest-is-not-waited-for", edits: []edit{
 		{"internal/belief/graph.go", "silent && (e.IsMute(host) ||", "silent && (e.Beliefs[host].Answer == plan.Unreachable ||"},

@@ -117,7 +117,8 @@ func TestARestartInThePowerUp(t *testing.T) {
 	})
 }
 
-// TestKeptOn plays scenarios in which the mains are back before anything has taken its stop that only a power cycle starts: nothing is cut.
+// TestKeptOn plays scenarios in which the mains are back before anything has taken its stop that only a power cycle starts, or in which the
+// battery has given out, and that made the cycle: nothing is cut.
 func TestKeptOn(t *testing.T) {
 	t.Parallel()
 	replay(t, "testdata/kept-on/*.yaml", func(t *testing.T, r *sim.Result) {

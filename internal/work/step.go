@@ -192,11 +192,14 @@ func (e *Works) rises(i int) {
 // unsettled reports whether a node is still on its way the other way: nothing is started that stops, and nothing stopped
 // that starts, until it has settled or its time to do so is over.
 func (e *Works) unsettled(i int) bool {
-	n := &e.nodes[i]
-	switch n.work.rung {
+	w := e.nodes[i].work
+	switch w.rung {
 	case plan.Start:
 		return e.IsStopping(i) || e.IsLeaving(i) || !e.Looked(i) || e.Beliefs[i].Doubt != plan.Unknown
 	case plan.Stop, plan.Force:
+		if w.force.cause == ledger.Hung && !e.wasSent(i) && e.ShowsUp(i) { // it hangs no more, if the next look says so, too
+			return true
+		}
 		return e.UnheardFor(i) >= 0 || e.AwaitsReturn(i) || e.AwaitsHost(i) || belief.Probed(e.Graph.Node(i)) && e.mayNotBeOn(i)
 	default:
 		return false

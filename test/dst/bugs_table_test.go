@@ -374,6 +374,9 @@ var bugs = []bug{
 	{name: "gate: the time that it was shut in counts for the next night", by: "./internal/engine TestAGateThatSilencesKeepShutIsToldOf", edits: []edit{
 		{engineOutage, "e.watch[k].announced, e.watch[k].once = false, want.NoPressure, once{}", "e.watch[k].announced = false, want.NoPressure"},
 	}},
+	{name: "force: what hung before a restart hangs for good", by: "./test/dst TestRegressions/a-vm-that-hung-is-up-after-a-restart", edits: []edit{
+		{workStep, "w.force.cause == ledger.Hung && !e.wasSent(i) && e.ShowsUp(i)", "false"},
+	}},
 	{name: "reserve: a guest whose host only its BMC answers for is waited for", by: "./test/dst TestRegressions/what-a-mute-host-keeps-from-its-guest-is-not-waited-for", edits: []edit{
 		{"internal/belief/graph.go", "silent && (e.IsMute(host) ||", "silent && (e.Beliefs[host].Answer == plan.Unreachable ||"},
 	}},

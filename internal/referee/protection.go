@@ -61,7 +61,7 @@ const guarded = 15 * time.Second
 func (r *Referee) unseenLately(c *command, i int) bool {
 	n := &r.nodes[i]
 	mute := r.unseen(i) && n.looks == 0 && r.inVain(c.at, i)
-	return mute || r.unseenSince(c.at, i, guarded)
+	return mute || r.unseenSince(c.at, i, guarded+r.look(i)) // what it says is of when it was asked
 }
 
 // rule12: Write-back caches go to write-through before the first VM is stopped, are proven clean before their storage goes

@@ -142,14 +142,8 @@ func (l *Ledger) step(i int, r *Record) {
 	switch {
 	case r.Kind == Intent && verb == plan.Cut:
 		l.cutWith(i, r)
-	case r.Kind == Intent && verb.BringsUp():
-		if verb == plan.Start && l.estate.Node(i).Kind == plan.Outlet {
-			l.cycled(i, r)
-		}
-		l.mayWrite(i, NotClean)
-		l.mayCarry(i)
-	case r.Kind == Reopened, r.Kind == Proven && verb == plan.Start:
-		if r.Kind == Reopened && isOff && l.estate.Node(i).Kind == plan.Outlet { // somebody has switched it on
+	case r.Kind == Intent && verb.BringsUp(), r.Kind == Reopened, r.Kind == Proven && verb == plan.Start:
+		if l.estate.Node(i).Kind == plan.Outlet && comesOn(verb, r, isOff) {
 			l.cycled(i, r)
 		}
 		l.mayWrite(i, NotClean)
@@ -159,6 +153,11 @@ func (l *Ledger) step(i int, r *Record) {
 		l.Outage.Supplies[k].cut(r)
 		l.settle()
 	}
+}
+
+// comesOn reports whether a record tells that an outlet is switched on: by a command, or, where it was shown off, by somebody.
+func comesOn(verb plan.Verb, r *Record, wasOff bool) bool {
+	return r.Kind == Intent && verb == plan.Start || r.Kind == Reopened && wasOff
 }
 
 // stepVerb is the verb of the step that a record is about: a power-off is one of a stop.

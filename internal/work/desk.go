@@ -72,21 +72,35 @@ func (e *Works) touchWhat(r *ledger.Record) {
 			e.Touch(c)
 		}
 	}
-	switch i, known := e.Graph.Index(r.Node); {
-	case known && e.Ledger.SupplyOf[i] < 0 && r.Kind != ledger.NoReturn:
-		e.Touch(i)
-		if r.Kind == ledger.Intent && *r.Verb == plan.Start || r.Kind == ledger.Reopened {
+	i, known := e.Graph.Index(r.Node)
+	switch r.Kind {
+	case ledger.Gap, ledger.Still, ledger.Spent, ledger.Forbidden:
+		if known {
+			e.Touch(i)
+		}
+	case ledger.Seen:
+		e.touchSeen(r)
+	default:
+		if !known || e.Ledger.SupplyOf[i] >= 0 || r.Kind == ledger.NoReturn {
+			e.TouchAll()
+			return
+		}
+		if e.Touch(i); r.Kind == ledger.Reopened || r.Kind == ledger.Intent && *r.Verb == plan.Start {
 			e.touchLoad(i)
 		}
-	case r.Kind == ledger.Seen:
-		for _, ns := range r.Nodes {
-			if n, known := e.Graph.Index(ns.Node); known && r.Cause == ledger.CameAgain {
-				e.Touch(n)
-				e.touchLoad(n)
-			}
+	}
+}
+
+// touchSeen has judged anew what was seen to have come again.
+func (e *Works) touchSeen(r *ledger.Record) {
+	if r.Cause != ledger.CameAgain {
+		return
+	}
+	for k := range r.Nodes {
+		if i, known := e.Graph.Index(r.Nodes[k].Node); known {
+			e.Touch(i)
+			e.touchLoad(i)
 		}
-	case r.Kind != ledger.Gap && r.Kind != ledger.Still && r.Kind != ledger.Spent && r.Kind != ledger.Forbidden:
-		e.TouchAll()
 	}
 }
 

@@ -70,11 +70,17 @@ func (e *Works) SettleIn(i int) {
 	case plan.Host, plan.Other:
 		e.RenewGuests(i, was == plan.Off)
 	case plan.Outlet:
-		if was == plan.Off && e.IsOn(i) && e.Ledger.Outage != nil && !e.WasOff(i) { // else it is called on again
-			e.Record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: e.ID(i), State: plan.On}}, Cause: ledger.CameAgain})
-		}
+		e.noteOn(i, was)
 		e.renewBehind(i, was != plan.Unknown || told)
 	default:
+	}
+}
+
+// noteOn puts on record that an outlet which was off, and which nobody told to, is on: what hangs on it has its power back. One that was
+// shown off is called on again.
+func (e *Works) noteOn(i int, was plan.State) {
+	if was == plan.Off && e.IsOn(i) && e.Ledger.Outage != nil && !e.WasOff(i) {
+		e.Record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: e.ID(i), State: plan.On}}, Cause: ledger.CameAgain})
 	}
 }
 

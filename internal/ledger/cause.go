@@ -23,6 +23,7 @@ const (
 	Unheard    Cause = "unheard"     // Still: the supply is not heard for a while
 	HeardAgain Cause = "heard-again" // Still: it is heard again, and its recharge gate is open
 	CameAgain  Cause = "came-again"  // Seen: what took a stop came up since, or may have with its power, and so may what runs on it
+	Disproved  Cause = "disproved"   // Seen: what was shown off by its silence is up, by what runs on it
 	Armed      Cause = "armed"       // Closed: the outage was only observed, and Ebbtide has been armed since
 	Hung       Cause = "hung"        // Intent: a node hangs on its way down although its power is back, and is powered off to be started again
 )

@@ -229,17 +229,17 @@ func (l *Ledger) lastSeen(r *Record) {
 			if ns.State != plan.Unknown { // else what runs on it was seen
 				n.Snap.SeenOn = ns.State == plan.On || ns.State == plan.Starting && n.Snap.SeenOn
 			}
-			if ns.State == plan.On || ns.State == plan.Starting || r.Cause == CameAgain {
+			if ns.State == plan.On || ns.State == plan.Starting || r.Cause == CameAgain || r.Cause == Disproved {
 				n.Last.Taken, n.Last.Heard = false, false
 			}
-			if r.Cause == CameAgain {
-				if ns.State == plan.Unknown { // by what runs on it
-					n.disproved()
-				}
+			switch {
+			case r.Cause == Disproved:
+				n.disproved()
 				l.mayCarry(i)
-				if l.estate.Node(i).Kind == plan.Outlet {
-					l.cycled(i, r)
-				}
+			case r.Cause == CameAgain && l.estate.Node(i).Kind == plan.Outlet:
+				l.cycled(i, r)
+			case r.Cause == CameAgain:
+				l.mayCarry(i)
 			}
 			n.seen(ns.State)
 		}

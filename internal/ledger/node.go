@@ -137,13 +137,13 @@ func (l *Ledger) step(i int, r *Record) {
 		l.Outage.Drill.follow(r)
 		return
 	}
-	isOff := l.Outage.Nodes[i].Shown == ShownOff
+	wasOff := l.Outage.Nodes[i].Shown == ShownOff
 	l.Outage.Nodes[i].step(verb, r)
 	switch {
 	case r.Kind == Intent && verb == plan.Cut:
 		l.cutWith(i, r)
 	case r.Kind == Intent && verb.BringsUp(), r.Kind == Reopened, r.Kind == Proven && verb == plan.Start:
-		if l.estate.Node(i).Kind == plan.Outlet && comesOn(verb, r, isOff) {
+		if l.estate.Node(i).Kind == plan.Outlet && comesOn(verb, r, wasOff) {
 			l.cycled(i, r)
 		}
 		l.mayWrite(i, NotClean)

@@ -93,7 +93,7 @@ func (e *Works) touchWhat(r *ledger.Record) {
 
 // touchSeen has judged anew what was seen to have come again.
 func (e *Works) touchSeen(r *ledger.Record) {
-	if r.Cause != ledger.CameAgain {
+	if r.Cause != ledger.CameAgain && r.Cause != ledger.Disproved {
 		return
 	}
 	for k := range r.Nodes {

@@ -47,7 +47,7 @@ func (e *Works) RenewLoad(k int) (renewed []int) {
 func (e *Works) SettleIn(i int) {
 	for _, h := range e.DisproveHosts(i) {
 		if e.AcceptedStop(h) { // or its silence after a crash would prove it off
-			e.Record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: e.ID(h)}}, Cause: ledger.CameAgain})
+			e.Record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: e.ID(h)}}, Cause: ledger.Disproved})
 		}
 		e.SettleIn(h)
 		e.Touch(h)

@@ -366,7 +366,7 @@ var bugs = []bug{
 		{beliefSilence, "b.Looks < ProofLooks || !e.AcceptedStop(host) {", "b.Looks < ProofLooks || !e.AcceptedStop(host) || host >= 0 {"},
 	}},
 	{name: "ledger: what comes up with its power was never off", by: "./test/dst TestKeptOn", edits: []edit{
-		{"internal/ledger/ledger.go", "if ns.State == plan.Unknown { // by what runs on it", "if true {"},
+		{"internal/ledger/ledger.go", "\t\t\tcase r.Cause == CameAgain:\n", "\t\t\tcase r.Cause == CameAgain:\n\t\t\t\tn.disproved()\n"},
 	}},
 	{name: "silence: a guest that misses answers has come up since", by: "./test/dst TestStopped", edits: []edit{
 		{beliefSilence, "b.Seen.State != plan.Starting || b.Looks", "b.Looks"},
@@ -574,7 +574,7 @@ var bugs = []bug{
 		{beliefGraph, "ledger.WasTold && !e.IsUp(host))", "ledger.WasTold)"},
 	}},
 	{name: "epoch: only what answers for itself is at its stop for as long as that takes", by: "./test/dst TestRegressions", edits: []edit{
-		{workStep, "rung != plan.Cut && until.After", "rung != plan.Cut && e.Graph.Node(i).OffAfter > 0 && until.After"},
+		{"internal/work/motion.go", "rung != plan.Cut && until.After", "rung != plan.Cut && e.Graph.Node(i).OffAfter > 0 && until.After"},
 	}},
 	{name: "self: an output is off before its cut is due, as its battery may be empty", by: "./test/dst TestRegressions", edits: []edit{
 		{workCycle, "\temptied := on ", "\tif most := s.State.Outlook.Most(); most.Known && in(most).Before(latest) {\n\t\tlatest = in(most)\n\t}\n\temptied := on "},

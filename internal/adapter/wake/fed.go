@@ -68,7 +68,7 @@ func (f *fed) start(ctx context.Context) error {
 		f.wait(true)
 		return f.turn(ctx, true)
 	}
-	own, cancel := detached(ctx)
+	own, cancel := firstShare(ctx)
 	seen, err := f.inner.Probe(own)
 	cancel()
 	switch {

@@ -39,7 +39,7 @@ type powered struct {
 }
 
 func (p *powered) Probe(ctx context.Context) (plan.Observation, error) {
-	own, cancel := detached(ctx)
+	own, cancel := firstShare(ctx)
 	seen, err := p.inner.Probe(own)
 	cancel()
 	return p.second(ctx, seen, err)
@@ -189,7 +189,7 @@ func (p *powered) force(ctx context.Context) error {
 	p.mu.Unlock()
 	var ownErr error
 	if !again {
-		own, cancel := detached(ctx)
+		own, cancel := firstShare(ctx)
 		ownErr = p.inner.Do(own, adapter.Command{Verb: plan.Force})
 		cancel()
 		if ownErr == nil || !errors.Is(ownErr, adapter.ErrRefused) && !errors.Is(ownErr, adapter.ErrUnreachable) {

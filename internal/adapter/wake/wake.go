@@ -88,8 +88,8 @@ func (w woken) Do(ctx context.Context, do adapter.Command) error {
 	return w.inner.Do(ctx, do)
 }
 
-// detached is the context for the first of two questions: it leaves a part of the time for the second.
-func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+// firstShare is the context for the first of two questions: it leaves a part of the time for the second.
+func firstShare(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)

@@ -5,7 +5,6 @@ import (
 
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 // CycledBy lists what a supply feeds, was on and was proven to be off before any cut, and is started by nothing but the return of its
@@ -192,7 +191,7 @@ func (e *Estate) ComesBefore(c, i int) bool {
 	if e.Graph.Node(c).Kind != plan.Cluster {
 		return decl.Kind == plan.VM
 	}
-	return decl.Stage == power.ShutdownStage && (e.dependsOn(i, c) || e.dependsOn(c, i))
+	return decl.Stage == plan.ShutdownStage && (e.dependsOn(i, c) || e.dependsOn(c, i))
 }
 
 // dependsOn reports whether a node needs another, directly or through others.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/power"
+	"ebbtide/internal/plan"
 	"ebbtide/internal/sim"
 )
 
@@ -48,7 +48,7 @@ var measures = []measure{
 
 func slackOf(s *sim.Summary) (float64, bool) {
 	for _, stage := range s.Slack {
-		if stage.Stage == power.ShutdownStage {
+		if stage.Stage == plan.ShutdownStage {
 			return stage.Seconds.P5, stage.Seconds.Count > 0
 		}
 	}

@@ -79,25 +79,25 @@ type planDoc struct {
 
 // planStage is when a part of the plan starts.
 type planStage struct {
-	Name string `json:"name"`
-	When string `json:"when"`
+	Name plan.Stage `json:"name"`
+	When string     `json:"when"`
 }
 
 type planStep struct {
-	Number    int     `json:"number"`
-	Verb      string  `json:"verb"`
-	Node      string  `json:"node"`
-	Milestone bool    `json:"milestone,omitempty"` // nothing is done: it marks that all that it comes after is over
-	Type      string  `json:"type,omitempty"`
-	Group     string  `json:"group,omitempty"` // the selector that the node is a member of
-	Rack      string  `json:"rack,omitempty"`
-	Stage     string  `json:"stage,omitempty"`
-	After     []int   `json:"after"` // numbers of steps
-	Feeds     []int   `json:"feeds,omitempty"`
-	Start     float64 `json:"start"`
-	Nominal   float64 `json:"nominal"`
-	Within    float64 `json:"within"`
-	IfNot     string  `json:"if_not,omitempty"`
+	Number    int        `json:"number"`
+	Verb      string     `json:"verb"`
+	Node      string     `json:"node"`
+	Milestone bool       `json:"milestone,omitempty"` // nothing is done: it marks that all that it comes after is over
+	Type      string     `json:"type,omitempty"`
+	Group     string     `json:"group,omitempty"` // the selector that the node is a member of
+	Rack      string     `json:"rack,omitempty"`
+	Stage     plan.Stage `json:"stage,omitempty"`
+	After     []int      `json:"after"` // numbers of steps
+	Feeds     []int      `json:"feeds,omitempty"`
+	Start     float64    `json:"start"`
+	Nominal   float64    `json:"nominal"`
+	Within    float64    `json:"within"`
+	IfNot     string     `json:"if_not,omitempty"`
 }
 
 func planDocument(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) planDoc {
@@ -127,11 +127,11 @@ func stages(goal plan.Goal, policy *power.Policy) []planStage {
 	if goal == plan.Up {
 		return []planStage{{"restore", policy.Restore.String()}}
 	}
-	all := []planStage{{power.ProtectStage, policy.Protect.String()}}
+	all := []planStage{{plan.ProtectStage, policy.Protect.String()}}
 	for _, s := range policy.Shed {
-		all = append(all, planStage{s.Name, s.When.String()})
+		all = append(all, planStage{plan.Stage(s.Name), s.When.String()})
 	}
-	return append(all, planStage{power.ShutdownStage, policy.Shutdown.String()})
+	return append(all, planStage{plan.ShutdownStage, policy.Shutdown.String()})
 }
 
 // numbers turns positions into the numbers that people count by.

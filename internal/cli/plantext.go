@@ -33,7 +33,7 @@ func planText(rb *runbook.Runbook, c *runbook.Compiled, p *plan.Plan) string {
 			number[s] = i + 1
 		}
 	}
-	stage := ""
+	stage := plan.Stage("")
 	var t *tabwriter.Writer
 	for i, r := range rows {
 		s := &p.Steps[r.Steps[0]]
@@ -75,22 +75,22 @@ func boundText(least, takes time.Duration) string {
 func table(b *strings.Builder) *tabwriter.Writer { return tabwriter.NewWriter(b, 0, 0, 2, ' ', 0) }
 
 // stageTitle says when a stage starts.
-func stageTitle(goal plan.Goal, stage string, policy *power.Policy) string {
+func stageTitle(goal plan.Goal, stage plan.Stage, policy *power.Policy) string {
 	if goal == plan.Up {
 		return "Back up, when " + policy.Restore.String() + ":"
 	}
 	switch stage {
-	case power.ProtectStage:
+	case plan.ProtectStage:
 		return "Protect, when " + policy.Protect.String() + ":"
-	case power.ShutdownStage:
+	case plan.ShutdownStage:
 		return "Shutdown, when " + policy.Shutdown.String() + ":"
 	}
 	for _, s := range policy.Shed {
-		if s.Name == stage {
+		if plan.Stage(s.Name) == stage {
 			return "Shed " + s.Name + ", when " + s.When.String() + ":"
 		}
 	}
-	return stage + ":"
+	return string(stage) + ":"
 }
 
 // afterRows lists the lines that a line waits for, looking through milestones.

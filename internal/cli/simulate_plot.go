@@ -68,7 +68,7 @@ func courseOf(sc *sim.Scenario, r *sim.Result, seen readings) *chart.Course {
 		n := sc.Settings.Estate.Node(i)
 		group := n.Group
 		if group == "" && n.Kind != plan.Supply {
-			group = n.Stage + " " + n.Type
+			group = string(n.Stage) + " " + n.Type
 		}
 		c.Nodes = append(c.Nodes, chart.Node{ID: n.ID, Group: group})
 	}

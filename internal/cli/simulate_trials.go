@@ -130,7 +130,7 @@ func writeSummary(b *strings.Builder, s *sim.Summary) {
 		fmt.Fprintln(t)
 	}
 	for i := range s.Slack {
-		spread("slack when "+s.Slack[i].Stage+" starts", &s.Slack[i].Seconds)
+		spread("slack when "+string(s.Slack[i].Stage)+" starts", &s.Slack[i].Seconds)
 	}
 	spread("time with anything down", &s.Down)
 	spread("from mains return until everything is back", &s.Back)

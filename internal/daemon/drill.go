@@ -33,7 +33,7 @@ func (o *DrillOrder) Scope() string {
 }
 
 func (o *DrillOrder) event() engine.Drill {
-	return engine.Drill{Nodes: o.Nodes, Stage: o.Stage, Supply: o.Battery, Floor: o.Floor, By: o.By}
+	return engine.Drill{Nodes: o.Nodes, Stage: plan.Stage(o.Stage), Supply: o.Battery, Floor: o.Floor, By: o.By}
 }
 
 // DrillPlan is what a drill would do.

@@ -65,12 +65,12 @@ func TestTheWitnessTells(t *testing.T) {
 	} {
 		estate, err := plan.NewEstate([]plan.Node{
 			{ID: upsName, Kind: plan.Supply, Can: plan.VerbSet(plan.Cut)},
-			{ID: nasName, FedBy: []string{upsName}, Can: plan.VerbSet(all...), Stage: power.ShutdownStage},
+			{ID: nasName, FedBy: []string{upsName}, Can: plan.VerbSet(all...), Stage: plan.ShutdownStage},
 			{
 				ID: "esx01", Kind: plan.Host, FedBy: []string{upsName}, DependsOn: []string{nasName}, Can: plan.VerbSet(all[2:5]...),
-				Stage: power.ShutdownStage,
+				Stage: plan.ShutdownStage,
 			},
-			{ID: "apps/app01", Kind: plan.VM, DependsOn: []string{"esx01"}, Can: plan.VerbSet(all[2:5]...), Stage: power.ShutdownStage},
+			{ID: "apps/app01", Kind: plan.VM, DependsOn: []string{"esx01"}, Can: plan.VerbSet(all[2:5]...), Stage: plan.ShutdownStage},
 		}, nil)
 		require.NoError(t, err)
 		w := newWitness()

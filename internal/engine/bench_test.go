@@ -22,14 +22,14 @@ func thousand(b *testing.B) engine.Settings {
 	}
 	nodes := []plan.Node{
 		{ID: "ups", Type: "supply", Kind: plan.Supply, Can: plan.VerbSet(plan.Cut, plan.Start), Times: times(time.Second)},
-		{ID: "nas", Type: "ssh", FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Protect, plan.Flush, plan.Stop, plan.Start, plan.Unprotect), Times: times(5 * time.Second), Stage: power.ShutdownStage, Attempts: 1},
+		{ID: "nas", Type: "ssh", FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Protect, plan.Flush, plan.Stop, plan.Start, plan.Unprotect), Times: times(5 * time.Second), Stage: plan.ShutdownStage, Attempts: 1},
 	}
 	for i := range 20 {
-		nodes = append(nodes, plan.Node{ID: fmt.Sprint("host", i), Type: "host", Kind: plan.Host, DependsOn: []string{"nas"}, FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(30 * time.Second), Stage: power.ShutdownStage, Attempts: 1})
+		nodes = append(nodes, plan.Node{ID: fmt.Sprint("host", i), Type: "host", Kind: plan.Host, DependsOn: []string{"nas"}, FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(30 * time.Second), Stage: plan.ShutdownStage, Attempts: 1})
 	}
 	for i := range 978 {
 		host := fmt.Sprint("host", i%20)
-		nodes = append(nodes, plan.Node{ID: fmt.Sprint("vm", i), Type: "vm", Kind: plan.VM, Host: host, DependsOn: []string{host}, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(20 * time.Second), Stage: power.ShutdownStage, Attempts: 1})
+		nodes = append(nodes, plan.Node{ID: fmt.Sprint("vm", i), Type: "vm", Kind: plan.VM, Host: host, DependsOn: []string{host}, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(20 * time.Second), Stage: plan.ShutdownStage, Attempts: 1})
 	}
 	estate, err := plan.NewEstate(nodes, []plan.Limit{{Class: "vm", Total: 120, PerHost: 8}, {Class: "host", Total: 4}})
 	if err != nil {

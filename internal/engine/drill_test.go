@@ -33,7 +33,7 @@ func TestRefusedDrills(t *testing.T) {
 	}
 	for i := range nodes {
 		if nodes[i].Stage == "" {
-			nodes[i].Stage = power.ShutdownStage
+			nodes[i].Stage = plan.ShutdownStage
 		}
 		for v := range nodes[i].Times {
 			nodes[i].Times[v] = plan.Times{Nominal: 10 * time.Second, Within: time.Minute}
@@ -70,7 +70,7 @@ func TestRefusedDrills(t *testing.T) {
 		{engine.Drill{}, "there is nothing to drill"},
 		{engine.Drill{Nodes: []string{"tier=web"}}, `"tier=web"`},
 		{engine.Drill{Stage: "none"}, `stage "none" has no nodes`},
-		{engine.Drill{Stage: power.ShutdownStage}, "no shed stage"},
+		{engine.Drill{Stage: plan.ShutdownStage}, "no shed stage"},
 		{engine.Drill{Nodes: []string{"me"}}, "the machine that Ebbtide runs on"},
 		{engine.Drill{Nodes: []string{"ups"}}, "cutting its output is not a drill"},
 		{engine.Drill{Nodes: []string{"fan"}}, "a manual step"},

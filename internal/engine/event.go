@@ -38,11 +38,11 @@ type (
 	// Drill asks for a rehearsal for real: of nodes, of a shed stage, or of a supply's battery. Exactly one of Nodes,
 	// Stage and Supply is given.
 	Drill struct {
-		Nodes  []string // ids of nodes and of selectors, and labels: "tier=lab"
-		Stage  string   // a shed stage: the nodes that it takes
-		Supply string   // whose battery is discharged under its load
-		Floor  float64  // with Supply: down to this charge, in percent
-		By     string   // who asked for it, for the record
+		Nodes  []string   // ids of nodes and of selectors, and labels: "tier=lab"
+		Stage  plan.Stage // a shed stage: the nodes that it takes
+		Supply string     // whose battery is discharged under its load
+		Floor  float64    // with Supply: down to this charge, in percent
+		By     string     // who asked for it, for the record
 	}
 	// Estimated answers an Estimate effect.
 	Estimated foresight.Estimate

@@ -50,7 +50,7 @@ var copied, printed = engine.Walks[referee.Referee]()
 
 // part is a node of an explored estate.
 func part(id, kind string, k plan.Kind, can ...plan.Verb) plan.Node {
-	n := plan.Node{ID: id, Type: kind, Kind: k, Can: plan.VerbSet(can...), Stage: power.ShutdownStage, Attempts: 2}
+	n := plan.Node{ID: id, Type: kind, Kind: k, Can: plan.VerbSet(can...), Stage: plan.ShutdownStage, Attempts: 2}
 	for v := range n.Times {
 		n.Times[v] = plan.Times{Nominal: moment, Within: 3 * moment}
 	}
@@ -97,7 +97,7 @@ func newTwin(t *testing.T, limit budgets) *lab {
 	host1.FedBy, host2.FedBy = both, both[1:]
 	host1.DependsOn, host2.DependsOn = []string{"array"}, []string{"array"}
 	cache := part("cache", "cache", plan.Other, plan.Protect, plan.Flush, plan.Unprotect)
-	cache.DependsOn, cache.Stage = []string{"host1", "array"}, power.ProtectStage
+	cache.DependsOn, cache.Stage = []string{"host1", "array"}, plan.ProtectStage
 	app1, app2 := vm("apps/1", "host1"), vm("apps/2", "host2")
 	app1.Group, app2.Group = "apps", "apps"
 	return labOf(t, []plan.Node{
@@ -160,7 +160,7 @@ func (l *lab) world() *world {
 }
 
 func phrase(rec ledger.Record) string {
-	parts := []string{string(rec.Kind), rec.Stage, string(rec.Goal), string(rec.Cause), rec.Node}
+	parts := []string{string(rec.Kind), string(rec.Stage), string(rec.Goal), string(rec.Cause), rec.Node}
 	if rec.Verb != nil {
 		parts = append(parts, rec.Verb.String())
 	}

@@ -6,6 +6,7 @@ import (
 
 	"ebbtide/internal/effect"
 	"ebbtide/internal/foresight"
+	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
 
@@ -101,7 +102,7 @@ func (e *Engine) WeighsSlack() bool { return e.weighs }
 func (e *Engine) weighsSlack() bool {
 	for k := range e.Supplies {
 		if (e.Supplies[k].State.Mains == power.MainsOnBattery || e.Standing(k).IsOut()) &&
-			!e.HasBegun(power.ShutdownStage, &e.Supplies[k]) {
+			!e.HasBegun(plan.ShutdownStage, &e.Supplies[k]) {
 			return true
 		}
 	}

@@ -20,7 +20,7 @@ func pair(t require.TestingT) *engine.Engine {
 	supply := func(id string) plan.Node {
 		return plan.Node{ID: id, Type: "supply", Kind: plan.Supply, Can: plan.VerbSet(plan.Cut, plan.Start)}
 	}
-	host := plan.Node{ID: "host", Type: "host", Kind: plan.Host, FedBy: []string{"a", "b"}, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Stage: power.ShutdownStage, Attempts: 1}
+	host := plan.Node{ID: "host", Type: "host", Kind: plan.Host, FedBy: []string{"a", "b"}, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Stage: plan.ShutdownStage, Attempts: 1}
 	for v := range host.Times {
 		host.Times[v] = plan.Times{Nominal: time.Minute, Within: 5 * time.Minute}
 	}
@@ -116,7 +116,7 @@ func TestTheShutdownLooksAPollAhead(t *testing.T) {
 		d := drive(t, 5*time.Minute)
 		for left := 2000.0; left > 0; left -= every.Seconds() {
 			for _, rec := range d.poll("a", left) {
-				if rec.Kind == ledger.Triggered && rec.Stage == power.ShutdownStage {
+				if rec.Kind == ledger.Triggered && rec.Stage == plan.ShutdownStage {
 					require.Equal(t, "slack below 2m", rec.Reason)
 					return *rec.Numbers.Slack, rec.Numbers
 				}

@@ -177,7 +177,7 @@ func (p *played) held() (why []string) {
 }
 
 func aNode(id string, kind plan.Kind, can plan.Verbs, fed, needs []string) plan.Node {
-	n := plan.Node{ID: id, Type: id, Kind: kind, Can: can, FedBy: fed, DependsOn: needs, Stage: power.ShutdownStage, Attempts: 2}
+	n := plan.Node{ID: id, Type: id, Kind: kind, Can: can, FedBy: fed, DependsOn: needs, Stage: plan.ShutdownStage, Attempts: 2}
 	for v := range n.Times {
 		n.Times[v] = plan.Times{Nominal: 10 * time.Second, Within: time.Minute}
 	}

@@ -654,7 +654,7 @@ func TestASlowEstimateIsTaken(t *testing.T) {
 	}
 	require.True(t, slices.ContainsFunc(p.records, func(r ledger.Record) bool {
 		return r.Kind == ledger.Triggered &&
-			r.Stage == power.ShutdownStage
+			r.Stage == plan.ShutdownStage
 	}))
 }
 

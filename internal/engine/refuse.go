@@ -77,7 +77,7 @@ func (e *Engine) takes(d Drill) (in []bool, unknown string) {
 		}
 		return any
 	}
-	shed := func(s power.Stage) bool { return s.Name == d.Stage }
+	shed := func(s power.Stage) bool { return plan.Stage(s.Name) == d.Stage }
 	switch {
 	case d.Supply != "":
 		return nil, ""

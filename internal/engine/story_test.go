@@ -251,7 +251,7 @@ func parseDrill(t *testing.T, f []string) *engine.Drill {
 	t.Helper()
 	switch f[0] {
 	case "stage":
-		return &engine.Drill{Stage: f[1], By: "tester"}
+		return &engine.Drill{Stage: plan.Stage(f[1]), By: "tester"}
 	case "battery":
 		floor, err := strconv.ParseFloat(f[2], 64)
 		require.NoError(t, err)
@@ -262,7 +262,7 @@ func parseDrill(t *testing.T, f []string) *engine.Drill {
 
 func parseNode(t *testing.T, f []string) plan.Node {
 	t.Helper()
-	n := plan.Node{ID: f[0], Type: f[1], Stage: power.ShutdownStage, Attempts: 2}
+	n := plan.Node{ID: f[0], Type: f[1], Stage: plan.ShutdownStage, Attempts: 2}
 	kinds := []string{"other", "vm", "host", "supply", "self", "person", "passive", "cluster", "outlet"}
 	require.Contains(t, kinds, f[2])
 	n.Kind = plan.Kind(slices.Index(kinds, f[2]))
@@ -282,7 +282,7 @@ func parseNode(t *testing.T, f []string) plan.Node {
 		case "host":
 			n.Host = v
 		case "stage":
-			n.Stage = v
+			n.Stage = plan.Stage(v)
 		case "risk":
 			r, err := plan.ParseRisk(v)
 			require.NoError(t, err)

@@ -104,7 +104,7 @@ func crashAfter(sc *sim.Scenario, whole *sim.Result, words []string) bool {
 
 // wordsOf are what a moment can be named by that is a record.
 func wordsOf(r *ledger.Record) []string {
-	words := []string{string(r.Kind), r.Stage, string(r.Goal), string(r.Order), r.Node, string(r.Outcome), string(r.Cause)}
+	words := []string{string(r.Kind), string(r.Stage), string(r.Goal), string(r.Order), r.Node, string(r.Outcome), string(r.Cause)}
 	if r.Verb != nil {
 		words = append(words, r.Verb.String())
 	}

@@ -14,7 +14,6 @@ import (
 
 	"ebbtide/internal/effect"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what the stories in testdata give now")
@@ -52,8 +51,8 @@ func TestAnswersAreSane(t *testing.T) {
 		require.GreaterOrEqual(t, a.Need[0], time.Duration(0))
 		require.GreaterOrEqual(t, a.Whole, time.Duration(0))
 		for i, stage := range a.Stages {
-			require.True(t, stage.Stage != power.ProtectStage || i == 0)
-			require.True(t, stage.Stage != power.ShutdownStage || i == len(a.Stages)-1)
+			require.True(t, stage.Stage != plan.ProtectStage || i == 0)
+			require.True(t, stage.Stage != plan.ShutdownStage || i == len(a.Stages)-1)
 		}
 		require.LessOrEqual(t, len(a.Critical), 8)
 		for i, c := range a.Critical {

@@ -12,7 +12,6 @@ import (
 	"ebbtide/internal/effect"
 	"ebbtide/internal/foresight"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 // Forecaster answers the engine's Estimate effects. It is not safe for concurrent use.
@@ -22,7 +21,7 @@ type Forecaster struct {
 
 	estate   *plan.Estate // that of the last question; what follows is made from it
 	down, up *course
-	stages   []string // of the down plan, in order
+	stages   []plan.Stage // of the down plan, in order
 	seed     uint64
 	scope    []string      // of the last question
 	whole    time.Duration // of that scope
@@ -147,15 +146,15 @@ func seedOf(digest string) uint64 {
 }
 
 // stagesOf lists a plan's stages: protect first, shutdown last, and between them as their steps come.
-func stagesOf(p *plan.Plan) []string {
-	var stages []string
+func stagesOf(p *plan.Plan) []plan.Stage {
+	var stages []plan.Stage
 	for _, s := range p.Steps {
 		if !s.Milestone && !slices.Contains(stages, s.Stage) {
 			stages = append(stages, s.Stage)
 		}
 	}
-	place := map[string]int{power.ProtectStage: -1, power.ShutdownStage: 1}
-	slices.SortStableFunc(stages, func(a, b string) int { return cmp.Compare(place[a], place[b]) })
+	place := map[plan.Stage]int{plan.ProtectStage: -1, plan.ShutdownStage: 1}
+	slices.SortStableFunc(stages, func(a, b plan.Stage) int { return cmp.Compare(place[a], place[b]) })
 	return stages
 }
 
@@ -203,7 +202,7 @@ func (f *Forecaster) left(ask effect.Estimate) *remaining {
 }
 
 // has reports whether something of a stage remains.
-func (r *remaining) has(stage string) bool {
+func (r *remaining) has(stage plan.Stage) bool {
 	p := r.course.plan
 	for i := range p.Steps {
 		if s := &p.Steps[i]; s.Stage == stage && !s.Milestone && r.node[s.Node] && !r.over[i] {

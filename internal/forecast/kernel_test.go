@@ -135,7 +135,7 @@ func drawEstate(t *rapid.T) *plan.Estate {
 			Kind:  plan.Kind(rapid.IntRange(0, 2).Draw(t, "kind")),
 			Can:   plan.Verbs(rapid.IntRange(0, 127).Draw(t, "can")) &^ plan.VerbSet(plan.Cut),
 			Host:  fmt.Sprint("h", rapid.IntRange(0, 3).Draw(t, "host")),
-			Stage: rapid.SampledFrom([]string{"lab", "shutdown"}).Draw(t, "stage"),
+			Stage: rapid.SampledFrom([]plan.Stage{"lab", "shutdown"}).Draw(t, "stage"),
 		}
 		for v := range x.Times {
 			x.Times[v].Nominal = time.Duration(rapid.IntRange(0, 5).Draw(t, "seconds")) * time.Second

@@ -67,7 +67,7 @@ type Estimate struct {
 
 // StageNeed is what a stage and all that comes after it take, at p95.
 type StageNeed struct {
-	Stage string        `json:"stage"`
+	Stage plan.Stage    `json:"stage"`
 	Need  time.Duration `json:"need"`
 }
 
@@ -195,7 +195,7 @@ func (e *Foresight) IsDown(i int) bool {
 }
 
 // HasBegun reports whether a stage was triggered for a supply.
-func (e *Foresight) HasBegun(stage string, s *belief.Supply) bool {
+func (e *Foresight) HasBegun(stage plan.Stage, s *belief.Supply) bool {
 	at := slices.Index(e.Ledger.Stages, stage)
 	return e.Ledger.Outage != nil && at >= 0 && e.Standing(e.Ledger.SupplyOf[s.Node]).Stages[at]
 }

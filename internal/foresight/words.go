@@ -7,12 +7,13 @@ import (
 	"ebbtide/internal/belief"
 	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
 
 // Deadline is when a stage has to start at the latest.
 type Deadline struct {
-	Stage   string       `json:"stage"`
+	Stage   plan.Stage   `json:"stage"`
 	Started bool         `json:"started,omitempty"`
 	Need    float64      `json:"need"`  // seconds that it and all after it take, pessimistically
 	Start   power.Figure `json:"start"` // seconds from now: the battery's time less the reserve and the need
@@ -38,7 +39,7 @@ func (e *Foresight) WhyNotYet(s *belief.Supply) string {
 	switch {
 	case s.State.Mains == power.MainsUnknown && !s.State.OutputOff:
 		return "nothing is known: it has never been heard from"
-	case e.HasBegun(power.ShutdownStage, s):
+	case e.HasBegun(plan.ShutdownStage, s):
 		return e.hasBegun(s)
 	case e.Standing(e.Ledger.SupplyOf[s.Node]).Fails == ledger.CalledOff:
 		return "not starting: it was aborted by an operator" + e.lastsStill(s) + "; `ebbtide go` starts it anyway"

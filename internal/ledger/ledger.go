@@ -13,13 +13,13 @@ import (
 // Ledger is what the records of an estate come to. Whoever reads it changes nothing of it (test/arch).
 type Ledger struct {
 	estate      *plan.Estate
-	Stages      []string // of the policy, in the order in which they begin: protect, those that shed, shutdown
-	SupplyNodes []int    // per supply of the engine: its node
-	SupplyOf    []int    // per node: its supply, -1 for what is none
-	Caches      []int    // the nodes that are flushed
-	Outage      *Outage  // the open one, nil while all is well
-	Newest      string   // the id of the newest outage
-	Op          Op       // the highest number of an operation on record
+	Stages      []plan.Stage // of the policy, in the order in which they begin: protect, those that shed, shutdown
+	SupplyNodes []int        // per supply of the engine: its node
+	SupplyOf    []int        // per node: its supply, -1 for what is none
+	Caches      []int        // the nodes that are flushed
+	Outage      *Outage      // the open one, nil while all is well
+	Newest      string       // the id of the newest outage
+	Op          Op           // the highest number of an operation on record
 }
 
 // Outage is one run: from mains lost to everything restored, or from a drill's order to its end.
@@ -48,11 +48,11 @@ type Orders struct {
 // New makes the ledger of an estate on which no outage is open. Newest is the id of the newest outage that is known, "" if none is.
 func New(estate *plan.Estate, policy *power.Policy, supplies []power.Supply, newest string) Ledger {
 	l := Ledger{estate: estate, Newest: newest, SupplyOf: make([]int, estate.Len())}
-	l.Stages = append(l.Stages, power.ProtectStage)
+	l.Stages = append(l.Stages, plan.ProtectStage)
 	for _, st := range policy.Shed {
-		l.Stages = append(l.Stages, st.Name)
+		l.Stages = append(l.Stages, plan.Stage(st.Name))
 	}
-	l.Stages = append(l.Stages, power.ShutdownStage)
+	l.Stages = append(l.Stages, plan.ShutdownStage)
 	for i := range l.SupplyOf {
 		l.SupplyOf[i] = -1
 		if estate.Node(i).Can.Has(plan.Flush) {

@@ -76,14 +76,14 @@ type Opening struct {
 
 // Power is what a record says of supplies, and of what follows from how they are.
 type Power struct {
-	Supplies []string  `json:"supplies,omitempty"`
-	Carriers []string  `json:"carriers,omitempty"`   // of a supply whose output was off: those that were heard to give power all the while
-	Off      bool      `json:"output_off,omitempty"` // of a supply that fails: its output is off
-	Replace  bool      `json:"replace,omitempty"`    // the UPS says that its battery is to be replaced
-	Unfit    bool      `json:"unfit,omitempty"`      // of a supply that fails: its mains are there, and what the policy watches beside them is not as it should
-	Stage    string    `json:"stage,omitempty"`
-	Goal     plan.Goal `json:"goal,omitempty"`
-	Numbers  *Numbers  `json:"numbers,omitempty"`
+	Supplies []string   `json:"supplies,omitempty"`
+	Carriers []string   `json:"carriers,omitempty"`   // of a supply whose output was off: those that were heard to give power all the while
+	Off      bool       `json:"output_off,omitempty"` // of a supply that fails: its output is off
+	Replace  bool       `json:"replace,omitempty"`    // the UPS says that its battery is to be replaced
+	Unfit    bool       `json:"unfit,omitempty"`      // of a supply that fails: its mains are there, and what the policy watches beside them is not as it should
+	Stage    plan.Stage `json:"stage,omitempty"`
+	Goal     plan.Goal  `json:"goal,omitempty"`
+	Numbers  *Numbers   `json:"numbers,omitempty"`
 	// Discharge is what a battery gave, from which its capacity is learned.
 	Discharge *power.Discharge `json:"discharge,omitempty"`
 	// Carried is what a restart would lose of a stretch on battery.

@@ -11,7 +11,7 @@ type box struct {
 	id    string
 	label string
 	kind  Kind
-	stage string
+	stage Stage
 	count int
 }
 

@@ -139,7 +139,7 @@ type Node struct {
 	Host      string        `json:"host,omitempty"`       // the host node of a VM, or of another guest: the lane of per_host limits
 	Bound     bool          `json:"bound,omitempty"`      // a guest that runs on its host and nowhere else, which alone answers for it
 	Risk      Risk          `json:"risk"`                 //
-	Stage     string        `json:"stage"`                // the shed stage that takes it, or "shutdown"
+	Stage     Stage         `json:"stage"`                // the shed stage that takes it, or "shutdown"
 	Can       Verbs         `json:"can"`                  //
 	Times     [verbs]Times  `json:"times"`                // by Verb
 	Attempts  int           `json:"attempts"`             // how often a start is tried before it is reported as failed; at least 1

@@ -4,6 +4,15 @@ import (
 	"slices"
 )
 
+// Stage names a part of a down plan that has its own trigger: one that sheds, as the policy names it, or one of the two that each has.
+type Stage string
+
+// The stages that each down plan has.
+const (
+	ProtectStage  Stage = "protect"  // first, and reversible
+	ShutdownStage Stage = "shutdown" // all that no other stage takes
+)
+
 // Step is one action on one node. A milestone does nothing: it settles when all that it comes after has settled, and
 // stands for a node that needs no action or for "all caches are protected".
 type Step struct {
@@ -11,9 +20,9 @@ type Step struct {
 	Name      string // the node's id, or what a milestone marks
 	Verb      Verb   // of a milestone: the verb that it stands in for
 	Milestone bool
-	Stage     string // of a down plan: what triggers it
-	After     []int  // steps of the same plan that must settle first, ascending
-	Feeds     []int  // of an up plan: the returns of the supplies that feed the node; any one of them is enough
+	Stage     Stage // of a down plan: what triggers it
+	After     []int // steps of the same plan that must settle first, ascending
+	Feeds     []int // of an up plan: the returns of the supplies that feed the node; any one of them is enough
 	Times     Times
 }
 
@@ -108,7 +117,7 @@ func (b *builder) add(s Step) int {
 	return len(b.plan.Steps) - 1
 }
 
-func (b *builder) step(node int, verb Verb, stage string, after ...int) int {
+func (b *builder) step(node int, verb Verb, stage Stage, after ...int) int {
 	n := b.estate.Node(node)
 	return b.add(Step{Node: node, Name: n.ID, Verb: verb, Stage: stage, After: after, Times: n.Times[verb]})
 }
@@ -123,7 +132,7 @@ func (b *builder) down() {
 		}
 	}
 	if len(protects) > 0 {
-		protected = b.add(Step{Node: -1, Name: "caches protected", Verb: Protect, Milestone: true, Stage: "protect", After: slices.Clone(protects)})
+		protected = b.add(Step{Node: -1, Name: "caches protected", Verb: Protect, Milestone: true, Stage: ProtectStage, After: slices.Clone(protects)})
 	}
 	b.suspendClusters()
 	self, lifeline := b.lifeline()
@@ -144,7 +153,7 @@ func (b *builder) down() {
 	if self < 0 {
 		return
 	}
-	rest := b.add(Step{Node: -1, Name: "all else is down", Verb: Stop, Milestone: true, Stage: "shutdown", After: all})
+	rest := b.add(Step{Node: -1, Name: "all else is down", Verb: Stop, Milestone: true, Stage: ShutdownStage, After: all})
 	armed := []int{rest}
 	slices.Reverse(deferred)
 	for _, i := range deferred {
@@ -169,7 +178,7 @@ func (b *builder) suspendClusters() {
 		step := b.step(c, Protect, "shutdown")
 		b.protects[c] = append(b.protects[c], step) // what it needs itself, a vCenter, stays until it is done
 		for _, i := range e.Dependents(c) {
-			if e.Node(i).Stage == "shutdown" {
+			if e.Node(i).Stage == ShutdownStage {
 				b.protects[i] = append(b.protects[i], step)
 			}
 		}

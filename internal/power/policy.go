@@ -14,17 +14,11 @@ type Policy struct {
 	Odds float64 `json:"odds,omitempty"`
 }
 
-// Stage is a named part of the down plan with its own trigger.
+// Stage is a part of the down plan that the policy names (plan.Stage), with its own trigger.
 type Stage struct {
 	Name string    `json:"name"`
 	When Condition `json:"when"`
 }
-
-// The names of the two stages that every plan has.
-const (
-	ProtectStage  = "protect"
-	ShutdownStage = "shutdown"
-)
 
 // Point is one point of a supply's runtime curve: at this load (percent of nominal) a full battery lasts so long.
 type Point struct {

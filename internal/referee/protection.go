@@ -7,7 +7,6 @@ import (
 
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 // protection is what is known of a cache or a cluster in the open outage.
@@ -89,7 +88,7 @@ func (r *Referee) rule12(c *command) string {
 		switch {
 		case decl.Kind != plan.Cluster && c.decl.Kind == plan.VM:
 			return fmt.Sprintf("%s was told to stop while the cache %s is in write-back", c.decl.ID, decl.ID)
-		case decl.Kind == plan.Cluster && c.decl.Stage == power.ShutdownStage &&
+		case decl.Kind == plan.Cluster && c.decl.Stage == plan.ShutdownStage &&
 			(slices.Contains(r.estate.Dependents(i), c.Node) || r.carriesCluster(c.Node, i)):
 			return fmt.Sprintf("%s was told to stop while the cluster %s was not suspended", c.decl.ID, decl.ID)
 		}

@@ -7,7 +7,6 @@ import (
 
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 // What an engine may write beside the kinds and causes that package engine has names for.
@@ -210,7 +209,7 @@ func (r *Referee) ofSupplies(at time.Time, rec *ledger.Record) {
 			}
 			r.release(s)
 		case rec.Kind == ledger.Triggered:
-			if rec.Stage == power.ShutdownStage && !s.triggered {
+			if rec.Stage == plan.ShutdownStage && !s.triggered {
 				s.triggered, s.triggeredAt = true, at
 			}
 		}

@@ -24,7 +24,7 @@ func room(t *testing.T, large bool) *plan.Estate {
 	node := func(id string, kind plan.Kind, needs, feeds string, verbs ...plan.Verb) plan.Node {
 		return plan.Node{
 			ID: id, Type: kind.String(), Kind: kind, DependsOn: strings.Fields(needs), FedBy: strings.Fields(feeds),
-			Can: plan.VerbSet(verbs...), Stage: power.ShutdownStage,
+			Can: plan.VerbSet(verbs...), Stage: plan.ShutdownStage,
 		}
 	}
 	cut, vm := []plan.Verb{plan.Cut, plan.Start}, []plan.Verb{plan.Stop, plan.Force, plan.Start}
@@ -68,7 +68,7 @@ func room(t *testing.T, large bool) *plan.Estate {
 		case "nas":
 			n.Risk = plan.Storage
 		case "cluster":
-			n.Stage = power.ProtectStage
+			n.Stage = plan.ProtectStage
 		}
 		if nodes[i].Kind == plan.VM {
 			nodes[i].Host = "esx"
@@ -297,7 +297,7 @@ func (s *story) field(rec *ledger.Record, key, value string) {
 	case "cause":
 		rec.Cause = ledger.Cause(value)
 	case "stage":
-		rec.Stage = value
+		rec.Stage = plan.Stage(value)
 	case "outcome":
 		rec.Outcome = ledger.Outcome(value)
 	case "order":

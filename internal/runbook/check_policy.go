@@ -59,7 +59,7 @@ func (c *checker) stageName(s *Shed, index int, names map[string]bool) {
 	}
 	path := fmt.Sprintf("policy.shed[%d].name", index)
 	switch {
-	case s.Name == power.ProtectStage || s.Name == power.ShutdownStage:
+	case plan.Stage(s.Name) == plan.ProtectStage || plan.Stage(s.Name) == plan.ShutdownStage:
 		c.add(Error, at, path, fmt.Sprintf("every plan already has a stage %s", s.Name), "give the stage another name")
 	case names[s.Name]:
 		c.add(Error, at, path, fmt.Sprintf("two stages are named %q", s.Name), "rename one of them, or merge them")
@@ -120,7 +120,7 @@ func (c *checker) stageOf(s int) string {
 	if s < len(c.rb.Policy.Shed) {
 		return c.rb.Policy.Shed[s].Name
 	}
-	return power.ShutdownStage
+	return string(plan.ShutdownStage)
 }
 
 // triggers holds the conditions of the stages against their purpose and each other.

@@ -139,12 +139,12 @@ func (c *compiler) templates() error {
 // stages gives each node the first shed stage that names it, or the shutdown.
 func (c *compiler) stages() {
 	for i := range c.nodes {
-		c.nodes[i].Stage = power.ShutdownStage
+		c.nodes[i].Stage = plan.ShutdownStage
 	}
 	for _, s := range slices.Backward(c.rb.Policy.Shed) {
 		for _, ref := range s.Nodes {
 			for _, i := range c.named(ref) {
-				c.nodes[i].Stage = s.Name
+				c.nodes[i].Stage = plan.Stage(s.Name)
 			}
 		}
 	}
@@ -294,7 +294,7 @@ func unique(ids []string) []string {
 
 // stageIndex orders stages by when they start in the runbook.
 func (c *compiler) stageIndex(i int) int {
-	at := slices.IndexFunc(c.rb.Policy.Shed, func(s Shed) bool { return s.Name == c.nodes[i].Stage })
+	at := slices.IndexFunc(c.rb.Policy.Shed, func(s Shed) bool { return plan.Stage(s.Name) == c.nodes[i].Stage })
 	if at < 0 {
 		return len(c.rb.Policy.Shed)
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
 
 	"github.com/stretchr/testify/require"
@@ -99,7 +98,7 @@ func TestCompiledEstatesKeepTheOrder(t *testing.T) {
 		requireOrder(t, c.Estate)
 		requireReach(t, d, c)
 		for i := range c.Estate.Len() {
-			require.Equal(t, power.ShutdownStage, c.Estate.Node(i).Stage)
+			require.Equal(t, plan.ShutdownStage, c.Estate.Node(i).Stage)
 		}
 	})
 }

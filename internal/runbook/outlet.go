@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 // Outlet is a switched outlet, or group of outlets, of a supply. It is there because something hangs on it.
@@ -53,7 +52,7 @@ func (rb *Runbook) Outlets() []Outlet {
 // outletNode makes the node of an outlet, to be switched off in the stage that takes the last of its users.
 func (c *compiler) outletNode(o Outlet) plan.Node {
 	n := plan.Node{
-		ID: o.ID, Type: OutletType, Kind: plan.Outlet, FedBy: []string{o.Supply.ID}, Risk: plan.ControlPlane, Stage: power.ShutdownStage,
+		ID: o.ID, Type: OutletType, Kind: plan.Outlet, FedBy: []string{o.Supply.ID}, Risk: plan.ControlPlane, Stage: plan.ShutdownStage,
 		Can: plan.VerbSet(plan.Stop, plan.Start), Attempts: 1 + DefaultRetries, Rack: o.Supply.Rack,
 	}
 	n.Times[plan.Stop] = defaultTimes[plan.Force]

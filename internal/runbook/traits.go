@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 	"ebbtide/internal/schema"
 )
 
@@ -120,7 +119,7 @@ func override(t *plan.Times, nominal, within time.Duration) {
 // supplyNode makes the node of a supply's output.
 func supplyNode(s *SupplyDecl) plan.Node {
 	n := plan.Node{
-		ID: s.ID, Type: SupplyType, Kind: plan.Supply, Risk: plan.ControlPlane, Stage: power.ShutdownStage,
+		ID: s.ID, Type: SupplyType, Kind: plan.Supply, Risk: plan.ControlPlane, Stage: plan.ShutdownStage,
 		Can: plan.VerbSet(plan.Start), Attempts: 1 + DefaultRetries, Rack: s.Rack, Notes: s.Notes,
 	}
 	if s.Cut != schema.CutNone {

@@ -97,7 +97,7 @@ func (g *rig) node(n plan.Node) *fake.Node {
 	if n.Can == 0 {
 		n.Can = plan.VerbSet(plan.Stop, plan.Force, plan.Start)
 	}
-	n.Attempts, n.Stage = 2, power.ShutdownStage
+	n.Attempts, n.Stage = 2, plan.ShutdownStage
 	takes := map[plan.Verb]time.Duration{}
 	for v := plan.Protect; v <= plan.Unprotect; v++ {
 		n.Times[v] = plan.Times{Nominal: stopTakes, Within: time.Minute}

@@ -85,7 +85,7 @@ func TestSimulatorAndRunnerTellTheSameStory(t *testing.T) {
 		g.until("closed", kind(ledger.Closed, "", 0))
 		tell := func(records []ledger.Record) (story []string) {
 			for _, r := range records {
-				text := string(r.Kind) + " " + r.Node + string(r.Goal) + r.Stage
+				text := string(r.Kind) + " " + r.Node + string(r.Goal) + string(r.Stage)
 				if r.Verb != nil {
 					text += " " + r.Verb.String()
 				}

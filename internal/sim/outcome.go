@@ -17,16 +17,16 @@ type Outcome struct {
 	Unnecessary bool // it did, though without it the batteries would have lasted
 	Stranded    []string
 	Violations  []string
-	Down, Back  time.Duration            // see Result.Down; Back is from when the mains were back for good
-	Slack       map[string]time.Duration // by stage: when it first began, if it was known
-	Critical    []Action                 // the chain of steps that ended last, up to the first cut; none if there was no cut
+	Down, Back  time.Duration                // see Result.Down; Back is from when the mains were back for good
+	Slack       map[plan.Stage]time.Duration // by stage: when it first began, if it was known
+	Critical    []Action                     // the chain of steps that ended last, up to the first cut; none if there was no cut
 }
 
 // Judge keeps of a run what counts. It plays the outage once more without a shutdown, to tell whether that was needed.
 func Judge(sc Scenario, r *Result) Outcome {
 	o := Outcome{
 		Crashed: len(Unplanned(sc.Settings.Estate, r)) > 0, Stranded: r.Missing, Violations: r.Violations,
-		Down: r.Down, Slack: map[string]time.Duration{}, Critical: criticalOf(sc.Settings.Estate, r.Records),
+		Down: r.Down, Slack: map[plan.Stage]time.Duration{}, Critical: criticalOf(sc.Settings.Estate, r.Records),
 	}
 	if r.Down > 0 {
 		o.Back = max(0, r.Back-mainsBack(&sc))
@@ -38,7 +38,7 @@ func Judge(sc Scenario, r *Result) Outcome {
 		case rec.Kind == ledger.Intent && *rec.Verb == plan.Force:
 			forced = append(forced, rec.Node)
 		case rec.Kind == ledger.Triggered:
-			o.Shutdown = o.Shutdown || rec.Stage == power.ShutdownStage
+			o.Shutdown = o.Shutdown || rec.Stage == plan.ShutdownStage
 			if _, began := o.Slack[rec.Stage]; !began && rec.Numbers != nil && rec.Numbers.Slack != nil {
 				o.Slack[rec.Stage] = time.Duration(*rec.Numbers.Slack * float64(time.Second))
 			}

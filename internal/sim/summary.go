@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
 
@@ -44,8 +45,8 @@ type Chance struct {
 
 // StageSlack is how much battery time was to spare when a stage began.
 type StageSlack struct {
-	Stage   string `json:"stage"`
-	Seconds Spread `json:"slack_seconds"`
+	Stage   plan.Stage `json:"stage"`
+	Seconds Spread     `json:"slack_seconds"`
 }
 
 // Spread is how a figure was distributed. All are 0 if nothing was measured.
@@ -90,17 +91,17 @@ func Summarise(policy power.Policy, outcomes []Outcome, seed uint64) *Summary {
 	s.Stranded = chance(func(o *Outcome) bool { return len(o.Stranded) > 0 })
 	s.Violations = chance(func(o *Outcome) bool { return len(o.Violations) > 0 })
 
-	stages := []string{power.ProtectStage}
+	stages := []plan.Stage{plan.ProtectStage}
 	for _, stage := range policy.Shed {
-		stages = append(stages, stage.Name)
+		stages = append(stages, plan.Stage(stage.Name))
 	}
-	slack := func(stage string) Spread {
+	slack := func(stage plan.Stage) Spread {
 		return spreadOf(outcomes, func(o *Outcome) (float64, bool) {
 			left, known := o.Slack[stage]
 			return left.Seconds(), known
 		})
 	}
-	for _, stage := range append(stages, power.ShutdownStage) {
+	for _, stage := range append(stages, plan.ShutdownStage) {
 		s.Slack = append(s.Slack, StageSlack{stage, slack(stage)})
 	}
 	s.ForcedNodes = spreadOf(outcomes, func(o *Outcome) (float64, bool) { return float64(o.Forced), o.Forced > 0 })

@@ -32,7 +32,7 @@ func phrase(rec ledger.Record) string {
 			parts = append(parts, s)
 		}
 	}
-	add(rec.Stage)
+	add(string(rec.Stage))
 	add(string(rec.Goal))
 	add(string(rec.Order))
 	if rec.Verb != nil {

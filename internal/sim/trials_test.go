@@ -126,7 +126,7 @@ func TestJudge(t *testing.T) {
 	require.Empty(t, needed.Stranded)
 	require.Greater(t, needed.Down, 2*time.Hour)
 	require.Less(t, needed.Back, 2*time.Hour)
-	require.Contains(t, needed.Slack, power.ShutdownStage)
+	require.Contains(t, needed.Slack, plan.ShutdownStage)
 	require.Equal(t, "nas", needed.Critical[0].Node, "storage goes last of all")
 
 	inVain := judged(at(soon, 4*time.Minute))

@@ -29,7 +29,7 @@ func (t *Timeline) Add(r ledger.Record) {
 		t.mains(r)
 	case ledger.Triggered:
 		t.Stages = append(t.Stages, Stage{Name: r.Stage, At: r.At, Supplies: r.Supplies, Reason: r.Reason, Numbers: r.Numbers})
-		t.mark(r, "stage "+r.Stage, strings.Join(r.Supplies, ", "), r.Reason)
+		t.mark(r, "stage "+string(r.Stage), strings.Join(r.Supplies, ", "), r.Reason)
 	case ledger.Intent, ledger.Asked:
 		t.began(r)
 	case ledger.Accepted:

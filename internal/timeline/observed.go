@@ -68,7 +68,7 @@ func (t *Timeline) wouldBe(r *ledger.Record) string {
 func (t *Timeline) stepWouldBe(r *ledger.Record) string {
 	switch r.Kind {
 	case ledger.Triggered:
-		return "stage " + r.Stage + " would start" + of(r) + ": " + r.Reason
+		return "stage " + string(r.Stage) + " would start" + of(r) + ": " + r.Reason
 	case ledger.Intent:
 		if !forced(r) {
 			return ""

@@ -72,7 +72,7 @@ func (t *Timeline) courseWords(r *ledger.Record) string {
 func (t *Timeline) stepWords(r *ledger.Record) string {
 	switch r.Kind {
 	case ledger.Triggered:
-		return "stage " + r.Stage + of(r) + ": " + r.Reason
+		return "stage " + string(r.Stage) + of(r) + ": " + r.Reason
 	case ledger.Intent:
 		switch {
 		case *r.Verb == plan.Discharge:

@@ -40,7 +40,7 @@ type Timeline struct {
 
 // Stage is a stage that was triggered.
 type Stage struct {
-	Name     string          `json:"name"`
+	Name     plan.Stage      `json:"name"`
 	At       time.Time       `json:"at"`
 	Supplies []string        `json:"supplies,omitempty"`
 	Reason   string          `json:"reason,omitempty"`

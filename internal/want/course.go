@@ -10,7 +10,6 @@ import (
 	"ebbtide/internal/belief"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 )
 
 // FailedLook is how often a node is looked at that was given up.
@@ -61,14 +60,14 @@ type Course struct {
 	Open     int // steps of the way up that are pending
 }
 
-func newCourse(estate *plan.Estate, stages []string) Course {
+func newCourse(estate *plan.Estate, stages []plan.Stage) Course {
 	c := Course{down: estate.Plan(plan.Down, nil), up: estate.Plan(plan.Up, nil), Of: make([][]int, estate.Len())}
 	for _, p := range []*plan.Plan{c.down, c.up} {
 		for i := range p.Steps {
 			s := Step{Step: &p.Steps[i], Goal: p.Goal}
 			s.stage = max(0, slices.Index(stages, s.Stage))
 			if s.Goal == plan.Down && s.Stage == "" {
-				s.stage = slices.Index(stages, power.ShutdownStage)
+				s.stage = slices.Index(stages, plan.ShutdownStage)
 			}
 			if s.Node >= 0 {
 				c.Of[s.Node] = append(c.Of[s.Node], len(c.Steps))

@@ -97,7 +97,7 @@ func (e *Wants) Text(w Why) string {
 	case GivenUp:
 		about = w.verb.String() + " " + about
 	case StageNotBegun:
-		about = e.Ledger.Stages[w.stage]
+		about = string(e.Ledger.Stages[w.stage])
 	case PowerLost:
 		about = e.whyDark(w.Node)
 	case CycleOwed:

@@ -257,7 +257,7 @@ func (e *Works) Trigger(at, k int, reason string) {
 	if e.Ledger.Outage.Orders.Hold {
 		starts, held = " is due for ", "; it is on hold, so nothing is done for it: `ebbtide resume` ends the hold"
 	}
-	e.Notify(stage == power.ShutdownStage, "stage "+stage+starts+id+": "+reason+" ("+e.Tells(s)+")"+held)
+	e.Notify(stage == plan.ShutdownStage, "stage "+string(stage)+starts+id+": "+reason+" ("+e.Tells(s)+")"+held)
 }
 
 // TriggerEvery starts the shutdown, and with it every stage that comes before it.

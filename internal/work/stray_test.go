@@ -38,7 +38,7 @@ func stoppingA(t *testing.T, kind plan.Kind) (e *Works, vm int) {
 	e.Begin(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
 	ups := ledger.Power{Supplies: []string{"ups"}}
 	triggered := ups
-	triggered.Stage = power.ShutdownStage
+	triggered.Stage = plan.ShutdownStage
 	for _, r := range []ledger.Record{
 		{Kind: ledger.Opened, Outage: "1", Seq: 1, Power: ups, Opening: ledger.Opening{Format: ledger.FormatNow}},
 		{Kind: ledger.Snapshot, Nodes: []ledger.NodeState{{Node: "vm", State: plan.On}}},

@@ -32,7 +32,7 @@ func estate(t *testing.T, n int, vm, host time.Duration) engine.Settings {
 		{ID: "ups", Type: "supply", Kind: plan.Supply, Can: plan.VerbSet(plan.Start), Times: times(host)},
 		{
 			ID: "nas", Type: "nas", FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Start), Times: times(host),
-			Stage: power.ShutdownStage, Attempts: 1,
+			Stage: plan.ShutdownStage, Attempts: 1,
 		},
 	}
 	hosts := max(1, n/50)
@@ -40,14 +40,14 @@ func estate(t *testing.T, n int, vm, host time.Duration) engine.Settings {
 		nodes = append(nodes, plan.Node{
 			ID: fmt.Sprint("host", i), Type: "host", Kind: plan.Host, DependsOn: []string{"nas"},
 			FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(host),
-			Stage: power.ShutdownStage, Attempts: 1,
+			Stage: plan.ShutdownStage, Attempts: 1,
 		})
 	}
 	for i := range n - len(nodes) {
 		on := fmt.Sprint("host", i%hosts)
 		nodes = append(nodes, plan.Node{
 			ID: fmt.Sprint("vm", i), Type: "vm", Kind: plan.VM, Host: on, DependsOn: []string{on},
-			Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(vm), Stage: power.ShutdownStage, Attempts: 1,
+			Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Times: times(vm), Stage: plan.ShutdownStage, Attempts: 1,
 		})
 	}
 	e, err := plan.NewEstate(nodes, []plan.Limit{{Class: "vm", Total: 60, PerHost: 8}, {Class: "host", Total: 4}})

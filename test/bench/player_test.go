@@ -67,7 +67,7 @@ func (p *player) play(n *night, shutdown power.Condition, drilled bool) (begins 
 	begins = -1
 	for i := range result.Records {
 		switch rec := &result.Records[i]; {
-		case rec.Kind == ledger.Triggered && rec.Stage == power.ShutdownStage:
+		case rec.Kind == ledger.Triggered && rec.Stage == plan.ShutdownStage:
 			begins = rec.At.Sub(sim.Epoch.Add(fails)).Seconds()
 		case rec.Kind == ledger.Intent && *rec.Verb == plan.Force:
 			forced++

@@ -14,7 +14,7 @@ import (
 
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/ledger"
-	"ebbtide/internal/power"
+	"ebbtide/internal/plan"
 	"ebbtide/test/site"
 )
 
@@ -90,7 +90,7 @@ func oneOutage(t *testing.T, s *site.Site) (said, took time.Duration) {
 	var begun time.Time
 	for _, r := range records.Records {
 		switch {
-		case r.Kind == ledger.Triggered && r.Stage == power.ShutdownStage:
+		case r.Kind == ledger.Triggered && r.Stage == plan.ShutdownStage:
 			require.NotNil(t, r.Numbers)
 			require.NotNil(t, r.Numbers.PlanLikely)
 			begun, said = r.At, time.Duration(*r.Numbers.PlanLikely*float64(time.Second))

@@ -300,7 +300,7 @@ func (g *game) report(killed []string, got end, v verdict, took time.Duration) {
 // sentence says what a record is about.
 func sentence(r *ledger.Record) string {
 	words := []string{string(r.Kind)}
-	for _, w := range []string{r.Node, r.Stage, string(r.Goal)} {
+	for _, w := range []string{r.Node, string(r.Stage), string(r.Goal)} {
 		if w != "" {
 			words = append(words, w)
 		}

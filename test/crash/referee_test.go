@@ -19,7 +19,7 @@ import (
 func estate(t *testing.T) *plan.Estate {
 	t.Helper()
 	node := func(id string, kind plan.Kind, needs string, can ...plan.Verb) plan.Node {
-		return plan.Node{ID: id, Kind: kind, DependsOn: strings.Fields(needs), Can: plan.VerbSet(can...), Stage: power.ShutdownStage}
+		return plan.Node{ID: id, Kind: kind, DependsOn: strings.Fields(needs), Can: plan.VerbSet(can...), Stage: plan.ShutdownStage}
 	}
 	vm := []plan.Verb{plan.Stop, plan.Force, plan.Start}
 	nodes := []plan.Node{

@@ -58,7 +58,7 @@ func TestMoreBatteryNeverTriggersEarlier(t *testing.T) {
 	t.Parallel()
 	first := func(sc sim.Scenario) time.Duration {
 		for _, rec := range sim.Run(sc).Records {
-			if rec.Kind == ledger.Triggered && rec.Stage == power.ShutdownStage {
+			if rec.Kind == ledger.Triggered && rec.Stage == plan.ShutdownStage {
 				return rec.At.Sub(sim.Epoch)
 			}
 		}
@@ -114,7 +114,7 @@ const besides = 12
 func besideSilent(t *testing.T, silent int) sim.Scenario {
 	t.Helper()
 	node := func(id string, kind plan.Kind, took time.Duration, can ...plan.Verb) plan.Node {
-		n := plan.Node{ID: id, Type: kind.String(), Kind: kind, Can: plan.VerbSet(can...), Stage: power.ShutdownStage, Attempts: 1}
+		n := plan.Node{ID: id, Type: kind.String(), Kind: kind, Can: plan.VerbSet(can...), Stage: plan.ShutdownStage, Attempts: 1}
 		for v := range n.Times {
 			n.Times[v] = plan.Times{Nominal: took, Within: 10 * took}
 		}

@@ -18,7 +18,6 @@ import (
 	"ebbtide/internal/families"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 	"ebbtide/internal/schema"
 	"ebbtide/internal/sim"
 	"ebbtide/test/dst"
@@ -123,7 +122,7 @@ func (n *night) follow(sc *sim.Scenario, records []ledger.Record) {
 	for i := range records {
 		rec := &records[i]
 		switch {
-		case rec.Kind == ledger.Triggered && rec.Stage == power.ShutdownStage:
+		case rec.Kind == ledger.Triggered && rec.Stage == plan.ShutdownStage:
 			for _, id := range rec.Supplies {
 				triggered[id] = rec.At
 			}

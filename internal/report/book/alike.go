@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ebbtide/internal/plan"
 	"ebbtide/internal/report/doc"
 	"ebbtide/internal/runbook"
 )
@@ -55,7 +56,7 @@ func (b *book) alike(from int) {
 // likeTogether puts lines that begin together in the order of their sorts, so that equal ones stand in a row. None of
 // them waits for another, as each takes its time.
 func (b *book) likeTogether(c *bookPlan) {
-	stage := func(r int) string { return c.plan.Steps[c.rows[r].Steps[0]].Stage }
+	stage := func(r int) plan.Stage { return c.plan.Steps[c.rows[r].Steps[0]].Stage }
 	for from := 0; from < len(c.rows); {
 		to, quick := from, false
 		first := map[string]int{}

@@ -48,12 +48,12 @@ func PlanRows(p *plan.Plan, sc *plan.Schedule, policy *power.Policy, fold func(*
 	}
 	place := func(r PlanRow) int {
 		switch stage := p.Steps[r.Steps[0]].Stage; stage {
-		case power.ProtectStage:
+		case plan.ProtectStage:
 			return -1
-		case power.ShutdownStage:
+		case plan.ShutdownStage:
 			return len(policy.Shed)
 		default:
-			return slices.IndexFunc(policy.Shed, func(s power.Stage) bool { return s.Name == stage })
+			return slices.IndexFunc(policy.Shed, func(s power.Stage) bool { return plan.Stage(s.Name) == stage })
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b PlanRow) int {

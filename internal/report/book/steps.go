@@ -9,7 +9,6 @@ import (
 	"ebbtide/internal/english"
 	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
-	"ebbtide/internal/power"
 	"ebbtide/internal/report/doc"
 )
 
@@ -25,14 +24,14 @@ func (b *book) powerDown() {
 		"several numbers holds identical steps: in its lines, replace ‹A› and the like with what a step has beside its name, and %s "+
 		"with its name.", nameBlank)})
 	from := len(b.doc.Blocks)
-	stage, held := "", map[string]bool{}
+	stage, held := plan.Stage(""), map[string]bool{}
 	for r, row := range b.down.rows {
 		s := &b.down.plan.Steps[row.Steps[0]]
 		n := b.estate.Node(s.Node)
 		if s.Stage != stage || r == 0 {
 			stage = s.Stage
 			title, when := b.stageWords(stage)
-			b.add(doc.Heading{Level: 2, Text: title, Anchor: doc.Anchor("stage", stage)},
+			b.add(doc.Heading{Level: 2, Text: title, Anchor: doc.Anchor("stage", string(stage))},
 				doc.Paragraph{Text: doc.T("Begins on this condition: %s.", when)})
 		}
 		b.holdDown(s, n, held)
@@ -47,20 +46,20 @@ func (b *book) powerDown() {
 }
 
 // stageWords name a stage and say when it begins.
-func (b *book) stageWords(stage string) (title, when string) {
+func (b *book) stageWords(stage plan.Stage) (title, when string) {
 	policy := &b.compiled.Policy
 	switch stage {
-	case power.ProtectStage:
+	case plan.ProtectStage:
 		return "Stage: protect", policy.Protect.String()
-	case power.ShutdownStage:
+	case plan.ShutdownStage:
 		return "Stage: shutdown", policy.Shutdown.String()
 	}
 	for _, s := range policy.Shed {
-		if s.Name == stage {
-			return "Stage: shed " + stage, s.When.String()
+		if plan.Stage(s.Name) == stage {
+			return "Stage: shed " + s.Name, s.When.String()
 		}
 	}
-	return "Stage: " + stage, "it is its turn"
+	return "Stage: " + string(stage), "it is its turn"
 }
 
 // holdDown puts a hold point before the first step that can't be undone, of each sort.

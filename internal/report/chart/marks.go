@@ -31,7 +31,7 @@ func (c *Course) marks() []mark {
 	for i := range c.Outages {
 		o := &c.Outages[i]
 		for _, s := range o.Stages {
-			add(s.At.Sub(c.Start), s.Name)
+			add(s.At.Sub(c.Start), string(s.Name))
 		}
 		for _, m := range o.Marks {
 			switch m.Kind {

@@ -193,7 +193,7 @@ func (f *fold) eventBefore(at time.Time, records []ledger.Record) event {
 		}
 		switch r.Kind {
 		case ledger.Triggered:
-			e = event{what: "stage " + r.Stage, at: r.At}
+			e = event{what: "stage " + string(r.Stage), at: r.At}
 		case ledger.Turned:
 			e = event{what: "power-" + string(r.Goal) + ": " + r.Reason, at: r.At}
 		case ledger.Gap:

@@ -149,7 +149,7 @@ func (f *fold) decides(r *ledger.Record, d *Decision) bool {
 	of := english.Series(r.Supplies, named)
 	switch {
 	case r.Kind == ledger.Triggered:
-		d.stages, d.of = []string{r.Stage}, of
+		d.stages, d.of = []string{string(r.Stage)}, of
 		d.What = fmt.Sprintf("stage %s for %s %s", r.Stage, of, f.would("starts", "would have started"))
 		d.Text = because(r.Reason, f.reckoning(r.Numbers, plan.Down))
 	case r.Kind == ledger.Turned:

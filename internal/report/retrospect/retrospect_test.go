@@ -68,7 +68,7 @@ func (s *story) stage(name string, slack float64) *story {
 	left, likely, charge, load, need, odds := 400.0, 800.0, 90.0, 50.0, 300.0, 0.02
 	return s.add(10*time.Second, ledger.Record{
 		Kind: ledger.Triggered,
-		Power: ledger.Power{Stage: name, Supplies: []string{"ups"}, Numbers: &ledger.Numbers{
+		Power: ledger.Power{Stage: plan.Stage(name), Supplies: []string{"ups"}, Numbers: &ledger.Numbers{
 			Left: &left, Likely: &likely, By: "its own runtime", Charge: &charge, Load: &load, Plan: &need, Slack: &slack, Odds: &odds,
 		}}, Reason: "on battery for 10s",
 	})

@@ -12,13 +12,15 @@ import (
 	"ebbtide/internal/power"
 )
 
-// seen is an estate of one supply and one host, in an outage, whose host has given some answers, a second apart.
+// seen is an estate of one supply and one host, with a guest that is bound to it, in an outage, whose host has given some answers, a
+// second apart.
 func seen(t *testing.T, answers ...plan.State) (e *belief.Estate, host int) {
 	t.Helper()
 	times := plan.Times{Nominal: 10 * time.Second, Within: time.Minute}
 	node := plan.Node{ID: "host", Kind: plan.Host, FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Force)}
 	node.Times[plan.Stop], node.Times[plan.Force] = times, times
-	estate, err := plan.NewEstate([]plan.Node{{ID: "ups", Kind: plan.Supply, Can: plan.VerbSet(plan.Cut)}, node}, nil)
+	vm := plan.Node{ID: "guest", Kind: plan.VM, Host: "host", Bound: true, DependsOn: []string{"host"}, Can: plan.VerbSet(plan.Stop)}
+	estate, err := plan.NewEstate([]plan.Node{{ID: "ups", Kind: plan.Supply, Can: plan.VerbSet(plan.Cut)}, node, vm}, nil)
 	require.NoError(t, err)
 	known := belief.New(estate, &power.Policy{}, []power.Supply{{ID: "ups"}}, "")
 	e = &known
@@ -27,11 +29,62 @@ func seen(t *testing.T, answers ...plan.State) (e *belief.Estate, host int) {
 	opened.Format = ledger.FormatNow
 	require.NoError(t, e.Ledger.Apply(&opened))
 	host, _ = estate.Index("host")
-	for op, state := range answers {
-		e.Now = e.Now.Add(time.Second)
-		e.Believe(host, plan.Observation{State: state}, ledger.Op(op+1), e.Now)
-	}
+	says(e, host, 0, answers...)
 	return e, host
+}
+
+// says has a node give some answers, a second apart, to questions numbered from one after last.
+func says(e *belief.Estate, node int, last ledger.Op, answers ...plan.State) {
+	for k, state := range answers {
+		e.Now = e.Now.Add(time.Second)
+		e.Believe(node, plan.Observation{State: state}, last+ledger.Op(k+1), e.Now)
+	}
+}
+
+// TestAGuestThatIsUpEndsTheSilenceOfItsHost: a host that has not answered for a while is up if its guest is, by two looks, and its silence
+// will not have shown it off.
+func TestAGuestThatIsUpEndsTheSilenceOfItsHost(t *testing.T) {
+	for what, c := range map[string]struct {
+		silentFor time.Duration
+		answers   []plan.State
+		disproves bool
+	}{
+		"seen twice":                  {time.Minute, []plan.State{plan.On, plan.On}, true},
+		"seen once":                   {time.Minute, []plan.State{plan.On}, false},
+		"its host has just gone mute": {time.Second, []plan.State{plan.On, plan.On}, false},
+		"off":                         {time.Minute, []plan.State{plan.Off, plan.Off}, false},
+	} {
+		e, host := seen(t, plan.On, plan.On)
+		guest, _ := e.Graph.Index("guest")
+		e.Beliefs[host].Silent = e.Now
+		e.Now = e.Now.Add(c.silentFor)
+		says(e, guest, 10, c.answers...)
+		if c.disproves {
+			require.Equal(t, []int{host}, e.DisproveHosts(guest), what)
+		} else {
+			require.Empty(t, e.DisproveHosts(guest), what)
+		}
+		require.Equal(t, c.disproves, e.Beliefs[host].Silent.IsZero(), what)
+	}
+}
+
+// TestAGuestThatWasUpAfterItsHostDidNotGoWithIt: what does not answer has gone with the host that is proven off, except one that was seen
+// up since.
+func TestAGuestThatWasUpAfterItsHostDidNotGoWithIt(t *testing.T) {
+	for _, isUp := range []bool{false, true} {
+		e, host := seen(t)
+		guest, _ := e.Graph.Index("guest")
+		if !isUp {
+			says(e, guest, 10, plan.On, plan.On)
+		}
+		says(e, host, 20, plan.Off, plan.Off)
+		e.Beliefs[host].Settled = plan.Off
+		if isUp {
+			says(e, guest, 30, plan.On, plan.On)
+		}
+		says(e, guest, 40, plan.Unreachable, plan.Unreachable)
+		require.Equal(t, !isUp, e.IsOff(guest), "seen up since: %v", isUp)
+	}
 }
 
 // TestWhatAnswersAndSaysNothingAfterASilence: it was on before it fell silent, and then refuses the connection: it may boot.

@@ -350,7 +350,7 @@ var bugs = []bug{
 	{name: "ledger: an outlet that somebody switched on gives no power", by: "./test/dst TestRegressions/an-outlet-is-switched-on-and-a-bmc-says-off", edits: []edit{
 		{"internal/ledger/node.go", " || r.Kind == Reopened && wasOff", ""},
 	}},
-	{name: "silence: a guest that is up says nothing of hosts whose silence is being counted", by: "./test/dst TestRegressions/up-while-all-hosts-are-silent", edits: []edit{
+	{name: "silence: a guest that is up says nothing of hosts whose silence is being counted", by: "./internal/belief TestAGuestThatIsUpEndsTheSilenceOfItsHost", edits: []edit{
 		{beliefSilence, "b.Looks >= ProofLooks && !on.Silent.IsZero()", "false && !on.Silent.IsZero()"},
 	}},
 	{name: "rule 2: what answers at last is passed over as it does", by: "./test/dst TestRegressions/it-answers-as-its-host-is-passed", edits: []edit{
@@ -626,7 +626,7 @@ var bugs = []bug{
 		{beliefSilence, "b.Looks < ProofLooks && e.WasOff(i)", "b.Looks > 0"},
 		{beliefSilence, "!IsDown(b.Seen.State) && b.SeenAt.After", "b.Seen.State == plan.Gone && b.SeenAt.After"},
 	}},
-	{name: "silence: a guest that has just come up went with its host", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "silence: a guest that has just come up went with its host", by: "./internal/belief TestAGuestThatWasUpAfterItsHostDidNotGoWithIt", edits: []edit{
 		{beliefSilence, "!IsDown(b.Seen.State) && b.SeenAt.After", "b.Seen.State == plan.Gone && b.SeenAt.After"},
 	}},
 	{name: "epoch: with its power-off a stop that may be at work is forgotten in a crash", by: "./test/dst TestRegressions", edits: []edit{

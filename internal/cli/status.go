@@ -228,13 +228,11 @@ func writeOutage(w io.Writer, s *daemon.Status) {
 	if s.View.Drill {
 		what = "Drill"
 	}
-	since := o.Start.Local().Format("15:04:05")
+	fmt.Fprintf(w, "\n%s %s since %s", what, o.Outage, o.Start.Local().Format("15:04:05"))
 	if observed(s) {
-		fmt.Fprintf(w, "\n%s %s since %s, only observed: no commands are sent; its direction would be %s\n", what, o.Outage,
-			since, s.View.Goal)
-	} else {
-		fmt.Fprintf(w, "\n%s %s since %s, direction: %s\n", what, o.Outage, since, s.View.Goal)
+		fmt.Fprint(w, ", only observed: no commands are sent")
 	}
+	fmt.Fprintln(w)
 	if s.View.Waiting != "" {
 		fmt.Fprintf(w, "Now: %s\n", s.View.Waiting)
 	}

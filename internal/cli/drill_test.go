@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"cmp"
-	"os"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 	"ebbtide/internal/sim"
+	"ebbtide/test/golden"
 )
 
 // TestTheVerdictOfADrill has all that may come of a node: what did not come back stands first, and decides the exit code.
@@ -47,12 +47,7 @@ func TestTheVerdictOfADrill(t *testing.T) {
 			code, _, _ = explain(err)
 		}
 		require.Equal(t, c.code, code, "%s", b.String())
-		if *rewrite {
-			require.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
-		}
-		want, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.Equal(t, string(want), b.String(), file)
+		golden.Equal(t, file, b.String())
 	}
 }
 

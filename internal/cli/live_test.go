@@ -9,6 +9,7 @@ import (
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/schema"
+	"ebbtide/test/golden"
 )
 
 // TestWhatAnEstateSaysAsText: each thing that a survey can say has its place in the tables (testdata/live.txt).
@@ -61,5 +62,5 @@ func TestWhatAnEstateSaysAsText(t *testing.T) {
 	}}
 	var text bytes.Buffer
 	s.write(&text)
-	goldenText(t, "testdata/live.txt", text.String())
+	golden.Equal(t, "testdata/live.txt", text.String())
 }

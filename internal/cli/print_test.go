@@ -18,6 +18,7 @@ import (
 	"ebbtide/internal/families"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
+	"ebbtide/test/golden"
 	"ebbtide/test/paper"
 )
 
@@ -114,14 +115,7 @@ func requireAnchors(t *testing.T, page string) {
 func TestPrintedMarkdown(t *testing.T) {
 	t.Parallel()
 	got := runCLI(t, exitDone, "print", "../../runbooks/home-lab.yaml", "-o", "-", "--as", "md", "--date", "2026-03-01")
-	golden := "testdata/print/home-lab.md"
-	if *rewrite {
-		require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
-		require.NoError(t, os.WriteFile(golden, []byte(got), 0o600))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got)
+	golden.Equal(t, "testdata/print/home-lab.md", got)
 }
 
 // TestPrintKeepsSecrets: what a runbook refers to is never read, and no form has it.

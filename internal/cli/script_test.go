@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"flag"
 	"net"
 	"net/http"
 	"os"
@@ -15,9 +14,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
-)
 
-var rewrite = flag.Bool("rewrite", false, "write what the scripts and golden files in testdata give now")
+	"ebbtide/test/golden"
+)
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
@@ -46,7 +45,7 @@ func TestScripts(t *testing.T) {
 	testdata, err := filepath.Abs("testdata")
 	require.NoError(t, err)
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script", UpdateScripts: *rewrite, RequireUniqueNames: true, RequireExplicitExec: true,
+		Dir: "testdata/script", UpdateScripts: golden.Rewrites(), RequireUniqueNames: true, RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("RUNBOOKS", runbooks)
 			e.Setenv("TESTDATA", testdata)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"os"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/sim"
 	"ebbtide/internal/timeline"
+	"ebbtide/test/golden"
 )
 
 // TestStatusInAnOutage is the home lab in the middle of the way down, as the simulator has it, with a VM that hangs and
@@ -26,13 +26,13 @@ func TestStatusInAnOutage(t *testing.T) {
 		Faults:  map[string]sim.Fault{"dns": sim.Hang, "home": sim.Vanish},
 	})
 	require.NotNil(t, s.Outage)
-	golden(t, "testdata/status-outage.txt", s)
+	goldenStatus(t, "testdata/status-outage.txt", s)
 }
 
 // TestStatusInCalm says what would happen next.
 func TestStatusInCalm(t *testing.T) {
 	t.Parallel()
-	golden(t, "testdata/status-calm.txt", homeLab(t, sim.Scenario{For: time.Minute, Changes: []sim.Change{{At: time.Hour, Supply: "ups"}}}))
+	goldenStatus(t, "testdata/status-calm.txt", homeLab(t, sim.Scenario{For: time.Minute, Changes: []sim.Change{{At: time.Hour, Supply: "ups"}}}))
 }
 
 // TestStatusInAnObservedOutage: nothing reads as if it had happened.
@@ -52,7 +52,7 @@ func TestStatusInAnObservedOutage(t *testing.T) {
 	}
 	s.View.Waiting, s.View.Supplies[0].Why = effect.Observing+s.View.Waiting, effect.Observing+s.View.Supplies[0].Why
 	s.View.Supplies[0].Cut = true
-	golden(t, "testdata/status-observed.txt", s)
+	goldenStatus(t, "testdata/status-observed.txt", s)
 }
 
 // homeLab is what a daemon on the home lab's runbook would say at the end of a scenario.
@@ -67,20 +67,9 @@ func homeLab(t *testing.T, sc sim.Scenario) *daemon.Status {
 	return s
 }
 
-func golden(t *testing.T, file string, s *daemon.Status) {
+func goldenStatus(t *testing.T, file string, s *daemon.Status) {
 	t.Helper()
 	var b bytes.Buffer
 	writeStatus(&b, s)
-	goldenText(t, file, b.String())
-}
-
-// goldenText holds a text against a file, or writes the file with -rewrite.
-func goldenText(t *testing.T, file, text string) {
-	t.Helper()
-	if *rewrite {
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, string(want), text)
+	golden.Equal(t, file, b.String())
 }

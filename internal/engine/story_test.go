@@ -1,10 +1,8 @@
 package engine_test
 
 import (
-	"flag"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,29 +18,18 @@ import (
 	"ebbtide/internal/power"
 	"ebbtide/internal/sim"
 	"ebbtide/internal/want"
+	"ebbtide/test/golden"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the stories in testdata anew")
 
 // TestStories plays the scenarios of testdata/*.txt and compares what the engine did with what stands there. A story is
 // an estate, what happens to it, and below a line of dashes the journal and the end. `go test -rewrite` writes it anew.
 func TestStories(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			src, err := os.ReadFile(file)
-			require.NoError(t, err)
-			head, want, _ := strings.Cut(string(src), "\n----\n")
-			got := sim.Tell(sim.Run(parseStory(t, head)))
-			if *rewrite {
-				require.NoError(t, os.WriteFile(file, []byte(head+"\n----\n"+got), 0o644))
-				return
-			}
-			require.Equal(t, want, got)
-		})
-	}
+	golden.Each(t, "testdata/*.txt", func(t *testing.T, file string) {
+		src, err := os.ReadFile(file)
+		require.NoError(t, err)
+		head, _, _ := strings.Cut(string(src), "\n----\n")
+		golden.Equal(t, file, head+"\n----\n"+sim.Tell(sim.Run(parseStory(t, head))))
+	})
 }
 
 // parseStory reads the lines above the dashes:

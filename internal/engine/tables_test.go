@@ -1,12 +1,10 @@
 package engine
 
 import (
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"slices"
 	"strings"
 	tests "testing"
@@ -18,18 +16,13 @@ import (
 	"ebbtide/internal/power"
 	"ebbtide/internal/want"
 	"ebbtide/internal/work"
+	"ebbtide/test/golden"
 )
 
 // docs/ENGINE.md is written from the tables of the engine and from the comments of its questions: -rewrite makes it anew.
 func TestTheTablesAreTheDocumentation(t *tests.T) {
 	const path = "../../docs/ENGINE.md"
-	got := tables(t)
-	if flag.Lookup("rewrite").Value.String() == "true" {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644)) //nolint:gosec // a page for everybody
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got, "make it anew: go test ./internal/engine -run TheTables -rewrite")
+	golden.Equal(t, path, tables(t))
 }
 
 var readingTexts = [belief.Readings]string{

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"ebbtide/internal/effect"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/sim"
+	"ebbtide/test/golden"
 )
 
 // TestACrashChangesNoDecision plays each story of testdata/twice twice, once without and once with a crash at the moment that it
@@ -28,39 +28,30 @@ import (
 //	crash after WORD…        right after the first record, or with "do" as its first word the first command, that has these words
 //	crash after WORD… #N     right after the Nth of those
 func TestACrashChangesNoDecision(t *testing.T) {
-	files, err := filepath.Glob("testdata/twice/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			src, err := os.ReadFile(file)
-			require.NoError(t, err)
-			head, want, _ := strings.Cut(string(src), "\n----\n")
-			var lines, moments []string
-			for line := range strings.Lines(head + "\n") {
-				if moment, ok := strings.CutPrefix(line, "crash after "); ok {
-					moments = append(moments, strings.TrimSpace(moment))
-				} else {
-					lines = append(lines, line)
-				}
+	golden.Each(t, "testdata/twice/*.txt", func(t *testing.T, file string) {
+		src, err := os.ReadFile(file)
+		require.NoError(t, err)
+		head, _, _ := strings.Cut(string(src), "\n----\n")
+		var lines, moments []string
+		for line := range strings.Lines(head + "\n") {
+			if moment, ok := strings.CutPrefix(line, "crash after "); ok {
+				moments = append(moments, strings.TrimSpace(moment))
+			} else {
+				lines = append(lines, line)
 			}
-			require.Len(t, moments, 1, "a story of this kind has one crash")
-			sc := parseStory(t, strings.Join(lines, ""))
-			whole := sim.Run(sc)
-			if *rewrite {
-				want = decided(whole)
-				require.NoError(t, os.WriteFile(file, []byte(head+"\n----\n"+want), 0o644))
-			}
-			if !crashAfter(&sc, whole, strings.Fields(moments[0])) {
-				t.Fatalf("nothing in this has the words %q:\n%s", moments[0], sim.Tell(whole))
-			}
-			crashed := sim.Run(sc)
-			require.Equal(t, decided(whole), decided(crashed), "without the crash:\n%s\nand with it:\n%s", sim.Tell(whole),
-				sim.Tell(crashed))
-			require.Equal(t, want, decided(whole))
-			require.Greater(t, crashed.Kills, whole.Kills)
-		})
-	}
+		}
+		require.Len(t, moments, 1, "a story of this kind has one crash")
+		sc := parseStory(t, strings.Join(lines, ""))
+		whole := sim.Run(sc)
+		golden.Equal(t, file, head+"\n----\n"+decided(whole))
+		if !crashAfter(&sc, whole, strings.Fields(moments[0])) {
+			t.Fatalf("nothing in this has the words %q:\n%s", moments[0], sim.Tell(whole))
+		}
+		crashed := sim.Run(sc)
+		require.Equal(t, decided(whole), decided(crashed), "without the crash:\n%s\nand with it:\n%s", sim.Tell(whole),
+			sim.Tell(crashed))
+		require.Greater(t, crashed.Kills, whole.Kills)
+	})
 }
 
 // crashAfter has a scenario crash at the moment that the words tell, of those that it has without. It reports whether there is one.

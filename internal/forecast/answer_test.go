@@ -1,9 +1,7 @@
 package forecast
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,9 +12,8 @@ import (
 
 	"ebbtide/internal/effect"
 	"ebbtide/internal/plan"
+	"ebbtide/test/golden"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write what the stories in testdata give now")
 
 // drawQuestion asks at some moment of an outage: some nodes are down, some steps are under way.
 func drawQuestion(t *rapid.T, e *plan.Estate) effect.Estimate {
@@ -189,13 +186,7 @@ func TestStory(t *testing.T) {
 	tell("the VMs are down", nil, isVM)
 	tell("the host is down", nil, func(n *plan.Node) bool { return isVM(n) || n.Kind == plan.Host })
 	tell("the array has stopped", nil, func(n *plan.Node) bool { return n.Kind != plan.Supply })
-	path := "testdata/outage.txt"
-	if *rewrite {
-		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o600))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), b.String())
+	golden.Equal(t, "testdata/outage.txt", b.String())
 }
 
 // storySamples are three outages: VMs take a little longer than expected, and one hung.

@@ -2,19 +2,17 @@ package power
 
 import (
 	"bufio"
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-)
 
-var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata give now")
+	"ebbtide/test/golden"
+)
 
 // TestADischargeWithoutInputIsOnBattery: where the words speak of a discharge, and no voltage is at the input, the mains are gone whatever
 // else they say.
@@ -47,20 +45,11 @@ func TestADischargeWithoutInputIsOnBattery(t *testing.T) {
 // runtime=600 load=30", "stale", "lost") or nothing; "= …" after it is the state at that time, as written by shown.
 // "supply CURVE…" at the start sets the curve.
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			data, err := os.ReadFile(file)
-			require.NoError(t, err)
-			got := play(t, string(data))
-			if *rewrite {
-				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-			}
-			require.Equal(t, string(data), got)
-		})
-	}
+	golden.Each(t, "testdata/*.txt", func(t *testing.T, file string) {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		golden.Equal(t, file, play(t, string(data)))
+	})
 }
 
 func play(t *testing.T, script string) string {

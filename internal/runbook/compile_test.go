@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
 	"ebbtide/internal/schema"
+	"ebbtide/test/golden"
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
@@ -21,38 +21,29 @@ import (
 // TestCompile compiles each testdata/compile/*.txtar: a runbook, perhaps an inventory, and what must come of them. The
 // inventory has a line for each member: selector id name [on=HOST] [disks=STORAGE]; a selector alone has no members.
 func TestCompile(t *testing.T) {
-	files, err := filepath.Glob("testdata/compile/*.txtar")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			require.NoError(t, err)
-			src, inventory, want := "", map[string][]plan.Member(nil), (*txtar.File)(nil)
-			for i := range archive.Files {
-				f := &archive.Files[i]
-				switch f.Name {
-				case "runbook.yaml":
-					src = string(f.Data)
-				case "inventory":
-					inventory = parseInventory(t, string(f.Data))
-				case "want":
-					want = f
-				}
+	golden.Each(t, "testdata/compile/*.txtar", func(t *testing.T, file string) {
+		archive, err := txtar.ParseFile(file)
+		require.NoError(t, err)
+		src, inventory, want := "", map[string][]plan.Member(nil), (*txtar.File)(nil)
+		for i := range archive.Files {
+			f := &archive.Files[i]
+			switch f.Name {
+			case "runbook.yaml":
+				src = string(f.Data)
+			case "inventory":
+				inventory = parseInventory(t, string(f.Data))
+			case "want":
+				want = f
 			}
-			rb, problems := runbook.Load("runbook.yaml", []byte(src), testSchema())
-			require.False(t, problems.HasErrors(), problems.Text())
-			compiled, err := runbook.Compile(rb, testSchema(), inventory)
-			require.NoError(t, err)
-			got := describe(compiled)
-			if *update {
-				want.Data = []byte(got)
-				require.NoError(t, os.WriteFile(file, txtar.Format(archive), 0o644))
-			}
-			require.Equal(t, string(want.Data), got)
-			requireOrder(t, compiled.Estate)
-		})
-	}
+		}
+		rb, problems := runbook.Load("runbook.yaml", []byte(src), testSchema())
+		require.False(t, problems.HasErrors(), problems.Text())
+		compiled, err := runbook.Compile(rb, testSchema(), inventory)
+		require.NoError(t, err)
+		want.Data = []byte(describe(compiled))
+		golden.Equal(t, file, string(txtar.Format(archive)))
+		requireOrder(t, compiled.Estate)
+	})
 }
 
 func parseInventory(t *testing.T, text string) map[string][]plan.Member {

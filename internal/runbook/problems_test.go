@@ -1,7 +1,6 @@
 package runbook_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,34 +8,21 @@ import (
 	"testing"
 
 	"ebbtide/internal/runbook"
+	"ebbtide/test/golden"
 
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "rewrite the expected problems in testdata")
-
 // TestProblems reads each testdata/*.yaml and holds what is said about it against the .txt beside it. Where a line of
 // the runbook ends in a comment "# !" the caret must stand under the word that the comment repeats.
 func TestProblems(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.yaml")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			src, err := os.ReadFile(file)
-			require.NoError(t, err)
-			_, problems := runbook.Load(filepath.Base(file), src, testSchema())
-			got := problems.Text()
-			want := strings.TrimSuffix(file, ".yaml") + ".txt"
-			if *update {
-				require.NoError(t, os.WriteFile(want, []byte(got), 0o644))
-			}
-			expected, err := os.ReadFile(want)
-			require.NoError(t, err, "run go test -update and read what it wrote")
-			require.Equal(t, string(expected), got)
-			marked(t, string(src), problems)
-		})
-	}
+	golden.Each(t, "testdata/*.yaml", func(t *testing.T, file string) {
+		src, err := os.ReadFile(file)
+		require.NoError(t, err)
+		_, problems := runbook.Load(filepath.Base(file), src, testSchema())
+		golden.Equal(t, strings.TrimSuffix(file, ".yaml")+".txt", problems.Text())
+		marked(t, string(src), problems)
+	})
 }
 
 var mark = regexp.MustCompile(`# !(.+)$`)

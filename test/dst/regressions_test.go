@@ -2,7 +2,6 @@ package dst_test
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/sim"
+	"ebbtide/test/golden"
 )
 
 // TestRegressions plays the scenarios that once broke a rule: testdata has them by what was wrong.
@@ -153,21 +153,15 @@ func held(sc sim.Scenario) *sim.Result {
 
 // replay plays scenarios, of which each keeps every rule, and what else is asked.
 func replay(t *testing.T, pattern string, ask ...func(*testing.T, *sim.Result)) {
-	files, err := filepath.Glob(pattern)
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			_, r, err := playWith(held, string(text))
-			require.NoError(t, err)
-			require.Empty(t, r.Violations)
-			for _, one := range ask {
-				one(t, r)
-			}
-		})
-	}
+	golden.Each(t, pattern, func(t *testing.T, file string) {
+		t.Parallel()
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		_, r, err := playWith(held, string(text))
+		require.NoError(t, err)
+		require.Empty(t, r.Violations)
+		for _, one := range ask {
+			one(t, r)
+		}
+	})
 }

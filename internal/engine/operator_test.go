@@ -375,12 +375,7 @@ func TestAStopThatWasTakenAndNotObeyedProvesNothing(t *testing.T) {
 		host.OffAfter = 30 * time.Second
 		p := play(t, aSupply("a"), aNAS("a"), host)
 		shows := plan.On
-		p.answer = func(node string) plan.State {
-			if node == "host" {
-				return shows
-			}
-			return plan.On
-		}
+		p.shows("host", &shows)
 		say := supplies{"a": {onLine, 7200, false}}
 		p.begin(say)
 		say["a"].status = onBattery

@@ -56,6 +56,16 @@ func play(t *testing.T, nodes ...plan.Node) *played {
 	return p
 }
 
+// shows has a node answer what a variable holds, and all others that they are on.
+func (p *played) shows(id string, state *plan.State) {
+	p.answer = func(node string) plan.State {
+		if node == id {
+			return *state
+		}
+		return plan.On
+	}
+}
+
 // apply gives the engine an event, and at once what its commands and questions come to.
 func (p *played) apply(first engine.Event) {
 	p.t.Helper()
@@ -632,12 +642,7 @@ func TestWhatCameBackDoesNotHang(t *testing.T) {
 			guest = plan.Stopping
 		}
 	}
-	p.answer = func(node string) plan.State {
-		if node == "guest" {
-			return guest
-		}
-		return plan.On
-	}
+	p.shows("guest", &guest)
 	say := supplies{"a": {onLine, 900, false}}
 	p.begin(say)
 	say["a"].status = onBattery
@@ -712,12 +717,7 @@ func TestWhatIsOrderedWithTheReserveLeftIsForced(t *testing.T) {
 func TestABMCThatHasPowerAgainProvesNothing(t *testing.T) {
 	p := play(t, aSupply("a"), aHost("host", "", "a"))
 	state := plan.On
-	p.answer = func(node string) plan.State {
-		if node == "host" {
-			return state
-		}
-		return plan.On
-	}
+	p.shows("host", &state)
 	say := supplies{"a": {onLine, 900, false}}
 	p.begin(say)
 	say["a"].status = onBattery

@@ -237,8 +237,6 @@ func password(secrets adapter.Secrets, ref schema.SecretRef) (string, error) {
 	return value, nil
 }
 
-func wrongConn(want string) error { return fmt.Errorf("via must name a connection of type %s", want) }
-
 // share leaves a part of the time for a second question.
 func share(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()

@@ -42,9 +42,9 @@ func (s *EqualLogicSpec) mistakes() []error {
 }
 
 func (s *EqualLogicSpec) open(via adapter.Conn) (system, error) {
-	conn, ok := via.(*ssh.Conn)
-	if !ok {
-		return nil, wrongConn("ssh")
+	conn, err := adapter.Via[*ssh.Conn](via, "ssh")
+	if err != nil {
+		return nil, err
 	}
 	return &equalLogic{conn, s.Members}, nil
 }

@@ -53,9 +53,9 @@ type NimbleSpec struct {
 func (s *NimbleSpec) mistakes() []error { return nil }
 
 func (s *NimbleSpec) open(via adapter.Conn) (system, error) {
-	c, ok := via.(*nimble)
-	if !ok {
-		return nil, wrongConn("nimble")
+	c, err := adapter.Via[*nimble](via, "nimble")
+	if err != nil {
+		return nil, err
 	}
 	return c, nil
 }

@@ -77,7 +77,7 @@ func (s *ONTAPSpec) open(via adapter.Conn) (system, error) {
 	case *ssh.Conn:
 		return &ontap{ontapCLI{conn}, addresses(s.Nodes, "22"), s.OffWhenRefused}, nil
 	}
-	return nil, wrongConn("ontap or ssh")
+	return nil, errors.New("via must name a connection of type ontap or ssh")
 }
 
 // addresses gives each address its port.

@@ -44,9 +44,9 @@ type SynologySpec struct {
 func (s *SynologySpec) mistakes() []error { return nil }
 
 func (s *SynologySpec) open(via adapter.Conn) (system, error) {
-	c, ok := via.(*synology)
-	if !ok {
-		return nil, wrongConn("synology")
+	c, err := adapter.Via[*synology](via, "synology")
+	if err != nil {
+		return nil, err
 	}
 	return c, nil
 }

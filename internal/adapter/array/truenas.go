@@ -58,9 +58,9 @@ type TrueNASSpec struct {
 func (s *TrueNASSpec) mistakes() []error { return nil }
 
 func (s *TrueNASSpec) open(via adapter.Conn) (system, error) {
-	api, ok := via.(trueNASAPI)
-	if !ok {
-		return nil, wrongConn("truenas")
+	api, err := adapter.Via[trueNASAPI](via, "truenas")
+	if err != nil {
+		return nil, err
 	}
 	return &trueNAS{api, s.Pools}, nil
 }

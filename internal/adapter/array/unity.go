@@ -42,9 +42,9 @@ type UnitySpec struct {
 func (s *UnitySpec) mistakes() []error { return nil }
 
 func (s *UnitySpec) open(via adapter.Conn) (system, error) {
-	c, ok := via.(*unity)
-	if !ok {
-		return nil, wrongConn("unity")
+	c, err := adapter.Via[*unity](via, "unity")
+	if err != nil {
+		return nil, err
 	}
 	return c, nil
 }

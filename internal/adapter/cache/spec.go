@@ -91,9 +91,9 @@ func seconds(nominal, within int) plan.Times {
 func minutes(nominal, within int) plan.Times { return seconds(60*nominal, 60*within) }
 
 func open(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
-	conn, ok := via.(*ssh.Conn)
-	if !ok {
-		return nil, errors.New("via must name a connection of type ssh")
+	conn, err := adapter.Via[*ssh.Conn](via, "ssh")
+	if err != nil {
+		return nil, err
 	}
 	spec := d.Spec.(declared)
 	if err := errors.Join(spec.mistakes()...); err != nil {

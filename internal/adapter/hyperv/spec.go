@@ -9,7 +9,6 @@ package hyperv
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"time"
 
@@ -135,9 +134,9 @@ func checkVMs(s *VMsSpec) []error {
 
 // open makes a node.
 func open(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
-	on, ok := via.(powershell.Shell)
-	if !ok {
-		return nil, errors.New("via must name a connection of type winrm or ssh")
+	on, err := adapter.Via[powershell.Shell](via, "winrm or ssh")
+	if err != nil {
+		return nil, err
 	}
 	switch spec := d.Spec.(type) {
 	case *VMSpec:

@@ -8,7 +8,6 @@ package kubernetes
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"regexp"
 	"time"
@@ -55,21 +54,11 @@ func Family() adapter.Family {
 			},
 			Check: check, ByHand: byHand,
 		}.Any()},
-		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
-			spec, ok := d.Spec.(*ConnSpec)
-			if !ok {
-				return nil, fmt.Errorf("its spec is a %T", d.Spec)
-			}
-			c, err := connect(d.Name, spec, secrets)
+		Connect: adapter.Connecting(connect),
+		Open: func(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
+			c, err := adapter.Via[*conn](via, "kubernetes")
 			if err != nil {
 				return nil, err
-			}
-			return c, nil
-		},
-		Open: func(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
-			c, ok := via.(*conn)
-			if !ok {
-				return nil, errors.New("via must name a connection of type kubernetes")
 			}
 			spec, ok := d.Spec.(*NodeSpec)
 			if !ok {

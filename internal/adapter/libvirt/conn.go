@@ -12,7 +12,6 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
-	"ebbtide/internal/schema"
 
 	"github.com/digitalocean/go-libvirt"
 )
@@ -44,15 +43,11 @@ type conn struct {
 	closed  bool
 }
 
-func connect(d schema.Connection, secrets adapter.Secrets) (*conn, error) {
-	spec, ok := d.Spec.(*ConnSpec)
-	if !ok {
-		return nil, fmt.Errorf("its spec is a %T", d.Spec)
-	}
+func connect(name string, spec *ConnSpec, secrets adapter.Secrets) (*conn, error) {
 	if err := errors.Join(checkConn(spec)...); err != nil {
 		return nil, err
 	}
-	c := &conn{name: d.Name, spec: *spec, secrets: secrets, slots: make(chan struct{}, concurrency), turn: make(chan struct{}, 1)}
+	c := &conn{name: name, spec: *spec, secrets: secrets, slots: make(chan struct{}, concurrency), turn: make(chan struct{}, 1)}
 	c.spec.URI = cmp.Or(c.spec.URI, defaultURI)
 	c.spec.Socket = cmp.Or(c.spec.Socket, defaultSocket)
 	return c, nil

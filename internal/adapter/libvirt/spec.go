@@ -96,14 +96,8 @@ func Family() adapter.Family {
 				Check: checkDomains, ByHand: domainsByHand,
 			}.Any(),
 		},
-		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
-			c, err := connect(d, secrets)
-			if err != nil {
-				return nil, err
-			}
-			return c, nil
-		},
-		Open: open,
+		Connect: adapter.Connecting(connect),
+		Open:    open,
 	}
 }
 
@@ -149,9 +143,9 @@ func checkDomains(s *DomainsSpec) []error {
 
 // open makes a node.
 func open(d schema.Node, via adapter.Conn, others func(string) (adapter.Conn, error)) (adapter.Node, error) {
-	c, ok := via.(*conn)
-	if !ok {
-		return nil, errors.New("via must name a connection of type libvirt")
+	c, err := adapter.Via[*conn](via, "libvirt")
+	if err != nil {
+		return nil, err
 	}
 	if err := c.through(others); err != nil {
 		return nil, err

@@ -64,13 +64,9 @@ func Family() adapter.Family {
 			},
 			Check: (*CacheSpec).mistakes, ByHand: byHand,
 		}.Any()},
-		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
-			spec, ok := d.Spec.(*ConnSpec)
-			if !ok {
-				return nil, fmt.Errorf("its spec is a %T", d.Spec)
-			}
-			return &conn{name: d.Name, spec: *spec, secrets: secrets}, nil
-		},
+		Connect: adapter.Connecting(func(name string, spec *ConnSpec, secrets adapter.Secrets) (*conn, error) {
+			return &conn{name: name, spec: *spec, secrets: secrets}, nil
+		}),
 		Open: open,
 	}
 }
@@ -112,9 +108,9 @@ func (c *conn) Close() error {
 }
 
 func open(d schema.Node, via adapter.Conn, others func(string) (adapter.Conn, error)) (adapter.Node, error) {
-	c, ok := via.(*conn)
-	if !ok {
-		return nil, errors.New("via must name a connection of type pernixdata")
+	c, err := adapter.Via[*conn](via, "pernixdata")
+	if err != nil {
+		return nil, err
 	}
 	other, err := others(c.spec.Through)
 	if err != nil {

@@ -19,12 +19,6 @@ func Family() adapter.Family {
 			Check:    checkConn,
 			Endpoint: func(s *ConnSpec) manual.Endpoint { return manual.Endpoint{Address: s.URL, User: s.Username} },
 		}.Any()},
-		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
-			c, err := connect(d, secrets)
-			if err != nil {
-				return nil, err
-			}
-			return c, nil
-		},
+		Connect: adapter.Connecting(connect),
 	}
 }

@@ -78,11 +78,7 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-func connect(d schema.Connection, secrets adapter.Secrets) (*conn, error) {
-	spec, ok := d.Spec.(*ConnSpec)
-	if !ok {
-		return nil, fmt.Errorf("its spec is a %T", d.Spec)
-	}
+func connect(name string, spec *ConnSpec, secrets adapter.Secrets) (*conn, error) {
 	if err := errors.Join(checkConn(spec)...); err != nil {
 		return nil, err
 	}
@@ -106,7 +102,7 @@ func connect(d schema.Connection, secrets adapter.Secrets) (*conn, error) {
 		transport = ntlmssp.Negotiator{RoundTripper: transport}
 	}
 	c := &conn{
-		name: d.Name, spec: *spec, at: at, secrets: secrets, http: &http.Client{Transport: transport},
+		name: name, spec: *spec, at: at, secrets: secrets, http: &http.Client{Transport: transport},
 		slots: make(chan struct{}, concurrency),
 	}
 	c.ctx, c.end = context.WithCancel(context.Background())

@@ -31,10 +31,10 @@ func machine(t *testing.T) (*windowssim.Machine, *conn) {
 	t.Helper()
 	w := windowssim.New(func(_ string, args, _ json.RawMessage) any { return args })
 	t.Cleanup(w.Close)
-	c, err := connect(schema.Connection{Name: "hv1", Spec: &ConnSpec{
+	c, err := connect("hv1", &ConnSpec{
 		URL: w.URL(), Username: windowssim.User, Password: schema.SecretRef{Env: windowssim.Password}, Auth: "basic",
 		Thumbprint: w.Thumbprint(),
-	}}, secrets{})
+	}, secrets{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return w, c

@@ -13,7 +13,6 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
 	"ebbtide/internal/adapter/rest"
-	"ebbtide/internal/schema"
 )
 
 // What a connection allows itself.
@@ -34,11 +33,7 @@ type conn struct {
 	best    atomic.Int32 // of urls: the one that answered last
 }
 
-func connect(d schema.Connection, secrets adapter.Secrets) (*conn, error) {
-	spec, ok := d.Spec.(*ConnSpec)
-	if !ok {
-		return nil, fmt.Errorf("its spec is a %T", d.Spec)
-	}
+func connect(name string, spec *ConnSpec, secrets adapter.Secrets) (*conn, error) {
 	if err := errors.Join(checkConn(spec)...); err != nil {
 		return nil, err
 	}
@@ -46,7 +41,7 @@ func connect(d schema.Connection, secrets adapter.Secrets) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{name: d.Name, spec: *spec, secrets: secrets}
+	c := &conn{name: name, spec: *spec, secrets: secrets}
 	for _, text := range append([]string{spec.URL}, spec.Others...) {
 		u, err := parseURL(text)
 		if err != nil {

@@ -229,7 +229,7 @@ func TestAnotherNodeAnswers(t *testing.T) {
 	gone := proxmoxtest.New(t)
 	pve := proxmoxtest.New(t, proxmoxtest.Guest{VMID: 100, Name: "web", Status: "running"})
 	conn := spec(pve)
-	c, err := connect(schema.Connection{Name: "pve", Spec: conn}, secrets{})
+	c, err := connect("pve", conn, secrets{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	dead, err := parseURL(gone.URL())

@@ -138,14 +138,8 @@ func Family() adapter.Family {
 				Check: checkCluster, ByHand: clusterByHand,
 			}.Any(),
 		},
-		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
-			c, err := connect(d, secrets)
-			if err != nil {
-				return nil, err
-			}
-			return c, nil
-		},
-		Open: open,
+		Connect: adapter.Connecting(connect),
+		Open:    open,
 	}
 }
 
@@ -207,9 +201,9 @@ func checkCluster(s *ClusterSpec) []error {
 
 // open makes a node.
 func open(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
-	c, ok := via.(*conn)
-	if !ok {
-		return nil, errors.New("via must name a connection of type proxmox")
+	c, err := adapter.Via[*conn](via, "proxmox")
+	if err != nil {
+		return nil, err
 	}
 	switch spec := d.Spec.(type) {
 	case *GuestSpec:

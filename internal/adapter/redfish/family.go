@@ -43,14 +43,12 @@ func Family() adapter.Family {
 			Endpoint: place,
 			Powers:   true,
 		}.Any()},
-		Nodes: []schema.AnyNodeType{schema.NodeType[NodeSpec]{Traits: bmc.Traits("redfish.system", "redfish"), ByHand: byHand}.Any()},
-		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
-			return connect(d.Name, d.Spec.(*ConnectionSpec), secrets)
-		},
+		Nodes:   []schema.AnyNodeType{schema.NodeType[NodeSpec]{Traits: bmc.Traits("redfish.system", "redfish"), ByHand: byHand}.Any()},
+		Connect: adapter.Connecting(connect),
 		Open: func(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
-			c, ok := via.(*conn)
-			if !ok {
-				return nil, errors.New("via must name a connection of type redfish")
+			c, err := adapter.Via[*conn](via, "redfish")
+			if err != nil {
+				return nil, err
 			}
 			return bmc.Node(d.ID, c), nil
 		},

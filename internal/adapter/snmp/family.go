@@ -5,7 +5,6 @@ package snmp
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -69,13 +68,11 @@ func Family() adapter.Family {
 			},
 			ByHand: byHand,
 		}.Any()},
-		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
-			return connect(d.Name, d.Spec.(*ConnectionSpec), secrets)
-		},
+		Connect: adapter.Connecting(connect),
 		Open: func(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
-			c, ok := via.(*conn)
-			if !ok {
-				return nil, errors.New("via must name a connection of type snmp")
+			c, err := adapter.Via[*conn](via, "snmp")
+			if err != nil {
+				return nil, err
 			}
 			return &node{d.ID, d.Spec.(*NodeSpec).Outlets, c}, nil
 		},

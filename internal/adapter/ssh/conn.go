@@ -12,7 +12,6 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/reach"
-	"ebbtide/internal/schema"
 )
 
 // What a connection allows itself.
@@ -47,13 +46,12 @@ type dialing struct {
 	accepted bool // the host has accepted the connection
 }
 
-func connect(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
-	spec := d.Spec.(*ConnSpec)
+func connect(name string, spec *ConnSpec, secrets adapter.Secrets) (*Conn, error) {
 	if err := errors.Join(checkConn(spec)...); err != nil {
 		return nil, err
 	}
 	c := &Conn{
-		name: d.Name, spec: *spec, address: withPort(spec.Address), secrets: secrets,
+		name: name, spec: *spec, address: withPort(spec.Address), secrets: secrets,
 		slots: make(chan struct{}, maxSessions),
 	}
 	c.ctx, c.end = context.WithCancel(context.Background())

@@ -2,8 +2,6 @@ package ssh
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
 	"io"
 	"net"
 	"runtime"
@@ -26,44 +24,25 @@ import (
 // babbler is an SSH server that lets everybody in and whose every command prints without end.
 func babbler(t *testing.T, text string) (address, hostKey string) {
 	t.Helper()
-	_, private, err := ed25519.GenerateKey(rand.Reader)
-	require.NoError(t, err)
-	signer, err := ssh.NewSignerFromKey(private)
-	require.NoError(t, err)
 	config := &ssh.ServerConfig{
 		PasswordCallback: func(ssh.ConnMetadata, []byte) (*ssh.Permissions, error) { return nil, nil },
 		BannerCallback:   func(ssh.ConnMetadata) string { return strings.Repeat("\x1b[2J", 1000) },
 	}
-	config.AddHostKey(signer)
-	address = peertest.Listen(t, func(conn net.Conn) {
-		_, channels, requests, err := ssh.NewServerConn(conn, config)
-		if err != nil {
-			return
-		}
-		go ssh.DiscardRequests(requests)
-		for c := range channels {
-			session, requests, err := c.Accept()
-			if err != nil {
-				return
+	return serve(t, config, func(session ssh.Channel, requests <-chan *ssh.Request) {
+		for r := range requests {
+			_ = r.Reply(true, nil)
+			if r.Type == "exec" {
+				go peertest.Flood(session, text)
+				go peertest.Flood(session.Stderr(), text)
 			}
-			go func() {
-				for r := range requests {
-					_ = r.Reply(true, nil)
-					if r.Type == "exec" {
-						go peertest.Flood(session, text)
-						go peertest.Flood(session.Stderr(), text)
-					}
-				}
-			}()
 		}
 	})
-	return address, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
 }
 
 func arrive(t *testing.T, address, hostKey string) adapter.Node {
 	t.Helper()
 	spec := &ConnSpec{Address: address, User: "root", Password: schema.SecretRef{Credential: "p"}, HostKey: hostKey}
-	c, err := connect(schema.Connection{Name: "nas", Spec: spec}, vault{"p": "hunter2"})
+	c, err := connect("nas", spec, vault{"p": "hunter2"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	command := schema.Command{Argv: []string{"state"}}

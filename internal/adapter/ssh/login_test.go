@@ -32,10 +32,6 @@ func (v vault) Secret(ref schema.SecretRef) (string, error) {
 // appliance is an SSH server that takes the password "hunter2" in one of two ways, and opens sessions that do nothing
 // but refuse commands.
 func appliance(t *testing.T, interactive bool) (address, hostKey string) {
-	_, private, err := ed25519.GenerateKey(rand.Reader)
-	require.NoError(t, err)
-	signer, err := ssh.NewSignerFromKey(private)
-	require.NoError(t, err)
 	check := func(given string) (*ssh.Permissions, error) {
 		if given != "hunter2" {
 			return nil, errors.New("wrong")
@@ -54,22 +50,32 @@ func appliance(t *testing.T, interactive bool) (address, hostKey string) {
 	} else {
 		config.PasswordCallback = func(_ ssh.ConnMetadata, given []byte) (*ssh.Permissions, error) { return check(string(given)) }
 	}
+	return serve(t, config, func(session ssh.Channel, requests <-chan *ssh.Request) {
+		ssh.DiscardRequests(requests)
+		_ = session.Close()
+	})
+}
+
+// serve is an SSH server with a host key of its own, which does something for each session.
+func serve(t *testing.T, config *ssh.ServerConfig, do func(ssh.Channel, <-chan *ssh.Request)) (address, hostKey string) {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	signer, err := ssh.NewSignerFromKey(private)
+	require.NoError(t, err)
 	config.AddHostKey(signer)
-	address = peertest.Listen(t, func(raw net.Conn) {
-		_, channels, requests, err := ssh.NewServerConn(raw, config)
+	address = peertest.Listen(t, func(conn net.Conn) {
+		_, channels, requests, err := ssh.NewServerConn(conn, config)
 		if err != nil {
 			return
 		}
 		go ssh.DiscardRequests(requests)
 		for asked := range channels {
-			channel, requests, err := asked.Accept()
+			session, requests, err := asked.Accept()
 			if err != nil {
 				return
 			}
-			go func() {
-				ssh.DiscardRequests(requests)
-				_ = channel.Close()
-			}()
+			go do(session, requests)
 		}
 	})
 	return address, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))

@@ -24,9 +24,9 @@ type node struct {
 }
 
 func open(d schema.Node, via adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
-	c, ok := via.(*Conn)
-	if !ok {
-		return nil, errors.New("via must name a connection of type ssh")
+	c, err := adapter.Via[*Conn](via, "ssh")
+	if err != nil {
+		return nil, err
 	}
 	spec := d.Spec.(*NodeSpec)
 	n := &node{

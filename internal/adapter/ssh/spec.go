@@ -70,7 +70,7 @@ func Family() adapter.Family {
 			Check:    checkNode,
 			ByHand:   byHand,
 		}.Any()},
-		Connect: connect,
+		Connect: adapter.Connecting(connect),
 		Open:    open,
 	}
 }

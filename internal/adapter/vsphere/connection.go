@@ -76,22 +76,18 @@ type Conn struct {
 func (*Conn) Concurrency() int { return largestBatch }
 
 // connect makes a connection without dialling.
-func connect(d schema.Connection, secrets adapter.Secrets, p pace) (*Conn, error) {
-	spec, ok := d.Spec.(*ConnectionSpec)
-	if !ok {
-		return nil, fmt.Errorf("cannot open connection %q: its spec is a %T", d.Name, d.Spec)
-	}
+func connect(name string, spec *ConnectionSpec, secrets adapter.Secrets, p pace) (*Conn, error) {
 	u, err := parseURL(spec.URL)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open connection %q: %w", d.Name, err)
+		return nil, err
 	}
 	config, err := certificate.Config(spec.Thumbprint, spec.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open connection %q: %w", d.Name, err)
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Conn{
-		name: d.Name, url: u, spec: spec, secrets: secrets, tls: config, pace: p,
+		name: name, url: u, spec: spec, secrets: secrets, tls: config, pace: p,
 		inventory: newInventory(),
 		slots:     make(chan struct{}, concurrency),
 		login:     make(chan struct{}, 1),

@@ -68,7 +68,6 @@ func TestMistakesInAConnection(t *testing.T) {
 	} {
 		_, err := Family().Connect(schema.Connection{Name: "vc", Spec: &s}, secrets{})
 		require.ErrorContains(t, err, want)
-		require.ErrorContains(t, err, `cannot open connection "vc"`)
 	}
 }
 
@@ -102,7 +101,7 @@ func TestMissingSecretIsRefused(t *testing.T) {
 func TestCloseEndsEverything(t *testing.T) {
 	s := simulate(t, vspheresim.Options{VMs: vms("web01")})
 	before := runtime.NumGoroutine()
-	c, err := connect(schema.Connection{Name: "vcenter", Spec: spec(s.VCenter())}, secrets{}, quick)
+	c, err := connect("vcenter", spec(s.VCenter()), secrets{}, quick)
 	require.NoError(t, err)
 	n := via(t, c, "web01")
 	require.Equal(t, plan.On, contracttest.Probe(t, n).State)
@@ -128,7 +127,7 @@ func TestCloseEndsEverything(t *testing.T) {
 
 func TestCloseOfAConnectionThatWasNeverUsed(t *testing.T) {
 	before := runtime.NumGoroutine()
-	c, err := connect(schema.Connection{Name: "x", Spec: &ConnectionSpec{URL: "https://127.0.0.1:1"}}, secrets{}, quick)
+	c, err := connect("x", &ConnectionSpec{URL: "https://127.0.0.1:1"}, secrets{}, quick)
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
 	gone(t, before)

@@ -117,13 +117,9 @@ func Family() adapter.Family {
 			}.Any(),
 		},
 		Open: open,
-		Connect: func(d schema.Connection, secrets adapter.Secrets) (adapter.Conn, error) {
-			c, err := connect(d, secrets, defaultPace)
-			if err != nil {
-				return nil, err
-			}
-			return c, nil
-		},
+		Connect: adapter.Connecting(func(name string, spec *ConnectionSpec, secrets adapter.Secrets) (*Conn, error) {
+			return connect(name, spec, secrets, defaultPace)
+		}),
 	}
 }
 
@@ -186,9 +182,9 @@ func checkVMs(s *VMsSpec) []error {
 
 // open makes a node.
 func open(d schema.Node, conn adapter.Conn, others func(string) (adapter.Conn, error)) (adapter.Node, error) {
-	via, ok := conn.(*Conn)
-	if !ok {
-		return nil, fmt.Errorf("cannot open node %q: via must name a connection of type vsphere", d.ID)
+	via, err := adapter.Via[*Conn](conn, "vsphere")
+	if err != nil {
+		return nil, err
 	}
 	reach := func(fallbacks ...string) ([]*Conn, error) {
 		conns := []*Conn{via}
@@ -198,11 +194,11 @@ func open(d schema.Node, conn adapter.Conn, others func(string) (adapter.Conn, e
 			}
 			other, err := others(name)
 			if err != nil {
-				return nil, fmt.Errorf("cannot open node %q: fallback %q: %w", d.ID, name, err)
+				return nil, fmt.Errorf("fallback %q: %w", name, err)
 			}
 			c, ok := other.(*Conn)
 			if !ok {
-				return nil, fmt.Errorf("cannot open node %q: fallback %q is not a connection of type vsphere", d.ID, name)
+				return nil, fmt.Errorf("fallback %q is not a connection of type vsphere", name)
 			}
 			conns = append(conns, c)
 		}
@@ -241,6 +237,6 @@ func open(d schema.Node, conn adapter.Conn, others func(string) (adapter.Conn, e
 	case *ClusterSpec:
 		return &clusterNode{conn: via, name: cmp.Or(spec.Cluster, d.ID)}, nil
 	default:
-		return nil, fmt.Errorf("cannot open node %q: no vSphere node has a spec of type %T", d.ID, d.Spec)
+		return nil, fmt.Errorf("no vSphere node has a spec of type %T", d.Spec)
 	}
 }

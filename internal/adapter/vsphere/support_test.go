@@ -54,7 +54,7 @@ func dial(t *testing.T, name string, spec *ConnectionSpec) *Conn {
 
 func dialAt(t *testing.T, p pace, name string, spec *ConnectionSpec) *Conn {
 	t.Helper()
-	c, err := connect(schema.Connection{Name: name, Type: "vsphere", Spec: spec}, secrets{}, p)
+	c, err := connect(name, spec, secrets{}, p)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c

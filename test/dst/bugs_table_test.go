@@ -232,7 +232,7 @@ var bugs = []bug{
 		{wantWant, "\t\tworst = max(worst, st)\n", "\t\tif st != Pending {\n\t\t\tworst = max(worst, st)\n\t\t}\n"},
 		{wantWant, "c.Stands[base+before[at]] == Pending {", "c.Stands[base+before[at]] == Pending && len(before) == 1 {"},
 	}},
-	{name: "want: what waits for its turn again is not woken", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "want: what waits for its turn again is not woken", by: "./test/dst TestRegressions/what-waits-for-its-turn-again-is-woken", edits: []edit{
 		{workProof, "[]time.Time{e.Pause[i], e.Beliefs[i].Falling, e.Beliefs[i].Obeying, e.Beliefs[i].Undoing}", "[]time.Time{e.Beliefs[i].Falling, e.Beliefs[i].Obeying, e.Beliefs[i].Undoing}"},
 	}},
 	{name: "condition: on line again counts at once", by: "./internal/engine TestStories", edits: []edit{
@@ -314,22 +314,22 @@ var bugs = []bug{
 	{name: "place: what may be at work gives its place back", edits: []edit{
 		{workStep, "limit < 0 || e.Last(i).Earlier > earlier || !w.placed {", "limit < 0 || !w.placed {"},
 	}},
-	{name: "stop: a crash forgets that what took it was seen to come up", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "stop: a crash forgets that what took it was seen to come up", by: "./test/dst TestRegressions/guest-of-a-host-that-came-again-unproven", edits: []edit{
 		{engineOutage, "isUp && e.HasReturned(i)", "isUp && false"},
 	}},
-	{name: "stop: doubt of what uses it begins its time anew", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "stop: doubt of what uses it begins its time anew", by: "./test/dst TestRegressions/refused-stop-beside-slower-looks", edits: []edit{
 		{workPass, "if w := e.nodes[i].work; w.rung == plan.Stop && !w.deadline.IsZero() {", "if w := e.nodes[i].work; false && w.rung == plan.Stop {"},
 	}},
-	{name: "guest: a host that came again unproven says nothing of what runs on it", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "guest: a host that came again unproven says nothing of what runs on it", by: "./test/dst TestRegressions/guest-of-a-host-that-came-again-unproven", edits: []edit{
 		{engineOutage, "\te.saw(i, e.Beliefs[i].Seen.State, ledger.CameAgain)\n\te.RenewGuests(i, true)\n", "\te.saw(i, e.Beliefs[i].Seen.State, \"\")\n"},
 	}},
-	{name: "resume: a vm whose start was lost keeps its storage on for as long as it may boot", by: "./test/dst TestStorageIsStopped", edits: []edit{
+	{name: "resume: a vm whose start was lost keeps its storage on for as long as it may boot", by: "./test/dst TestStorageIsStopped/a-start-is-lost-with-ebbtide", edits: []edit{
 		{workResume, "return min(boots, 2*belief.ProofStands)", "return boots"},
 	}},
 	{name: "silence: a service that answers voids the proof of the host that it is asked on", by: "./internal/cli TestScripts", edits: []edit{
 		{beliefSilence, "\t\treturn e.hosts\n\tdefault:\n\t\treturn nil\n", "\t\treturn e.hosts\n\tdefault:\n\t\treturn []int{e.HostOf(i)}\n"},
 	}},
-	{name: "resume: what was protected before it was unprotected proves that it is", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "resume: what was protected before it was unprotected proves that it is", by: "./test/dst TestRegressions/a-look-of-before-an-unprotect-proves-no-protection", edits: []edit{
 		{workResume, "last.Verb == plan.Protect && e.Entry(i).Late", "false"},
 	}},
 	{name: "ledger: what its guest disproves stays shown as off", by: "./internal/ledger TestWhatItsGuestDisprovesIsNotShownOff", edits: []edit{
@@ -365,10 +365,10 @@ var bugs = []bug{
 	{name: "silence: a guest that came up on hosts that go says nothing of them", by: "./test/dst TestRegressions/it-starts-while-all-hosts-go", edits: []edit{
 		{beliefSilence, "b.Looks < ProofLooks || !e.AcceptedStop(host) {", "b.Looks < ProofLooks || !e.AcceptedStop(host) || host >= 0 {"},
 	}},
-	{name: "ledger: what comes up with its power was never off", by: "./test/dst TestKeptOn", edits: []edit{
+	{name: "ledger: what comes up with its power was never off", by: "./test/dst TestKeptOn/the-battery-made-the-cycle-and-machines-are-booting", edits: []edit{
 		{"internal/ledger/ledger.go", "\t\t\tcase r.Cause == CameAgain:\n", "\t\t\tcase r.Cause == CameAgain:\n\t\t\t\tn.disproved()\n"},
 	}},
-	{name: "silence: a guest that misses answers has come up since", by: "./test/dst TestStopped", edits: []edit{
+	{name: "silence: a guest that misses answers has come up since", by: "./test/dst TestStopped/a-guest-that-is-taken-along-misses-answers", edits: []edit{
 		{beliefSilence, "b.Seen.State != plan.Starting || b.Looks", "b.Looks"},
 	}},
 	{name: "gate: the time that it was shut in counts for the next night", by: "./internal/engine TestAGateThatSilencesKeepShutIsToldOf", edits: []edit{
@@ -383,7 +383,7 @@ var bugs = []bug{
 	{name: "hear: an output that came on in a silence was on after what it feeds was stopped", by: "./test/dst TestRegressions/off-on-battery-ceases-in-a-silence", edits: []edit{
 		{"internal/engine/hear.go", "st.Cycle == ledger.Committed && e.Supplies[k].Lapse.IsUnheard()", "false"},
 	}},
-	{name: "reserve: a vm that is gone is waited for as if it rose with its host", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "reserve: a vm that is gone is waited for as if it rose with its host", by: "./test/dst TestRegressions/a-vm-that-is-gone-has-risen-with-no-host", edits: []edit{
 		{workStep, "e.MayHaveRisen(i) && !e.isLastResort(i)", "e.MayHaveRisen(i)"},
 	}},
 	{name: "cut: one that stays off is made for what its return starts", by: "./internal/engine TestWhatKeptItsPowerIsCutAfterAll", edits: []edit{
@@ -392,136 +392,136 @@ var bugs = []bug{
 	{name: "cut: a worn battery is cut on good mains", by: "./internal/engine TestWhatKeptItsPowerIsCutAfterAll", edits: []edit{
 		{workTogether, " && !s.State.ReplaceBattery", ""},
 	}},
-	{name: "cut: one from before a crash waits for nothing", by: "./test/dst TestAllIsBack", edits: []edit{
+	{name: "cut: one from before a crash waits for nothing", by: "./test/dst TestAllIsBack/a-cut-of-before-a-crash-waits-for-what-goes", edits: []edit{
 		{workTogether, "(!w.resumed || e.Goes(u))", "!w.resumed"},
 	}},
-	{name: "cut: it waits for what was told to stop alone", by: "./test/dst TestCalm", edits: []edit{
+	{name: "cut: it waits for what was told to stop alone", by: "./test/dst TestCalm/a-vm-takes-longer-than-a-cut-can-wait", edits: []edit{
 		{workTogether, "(!w.resumed || e.Goes(u))", "(w.phase == ended || e.Goes(u))"},
 	}},
-	{name: "cut: of three that go together one is made alone", by: "./test/dst TestCalm", edits: []edit{
+	{name: "cut: of three that go together one is made alone", by: "./test/dst TestCalm/three-outputs-are-cut-together", edits: []edit{
 		{workTogether, "for n := 0; n < len(all); n++ {", "for n := 0; n < 1; n++ {"},
 	}},
-	{name: "feeds: one that comes back as the other goes off came too late", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "feeds: one that comes back as the other goes off came too late", by: "./test/dst TestRegressions/a-feed-is-back-as-the-other-goes-off", edits: []edit{
 		{engineSupply, " && !other.OffSince.After(e.Supplies[k].OffUntil)", ""},
 	}},
-	{name: "cut: those that wait for each other count as work", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "cut: those that wait for each other count as work", by: "./test/dst TestRegressions/two-cuts-that-wait-for-each-other-are-given-up", edits: []edit{
 		{workDesk, " && e.PutOff(i).Code != want.CutTogether", ""},
 	}},
-	{name: "cut: it is given up between two tries of what it waits for", by: "./test/dst TestAllIsBack", edits: []edit{
+	{name: "cut: it is given up between two tries of what it waits for", by: "./test/dst TestAllIsBack/a-cut-is-not-given-up-while-a-machine-is-starting", edits: []edit{
 		{workDesk, "(e.IsAtWork(i) || !w.deadline.IsZero())", "e.IsAtWork(i)"},
 	}},
-	{name: "guard: what can't answer keeps the last round waiting", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "guard: what can't answer keeps the last round waiting", by: "./test/dst TestRegressions/a-guest-of-a-dead-host-keeps-no-guard-waiting", edits: []edit{
 		{workGuard, "return !e.CannotAnswer(user) && (", "return ("},
 	}},
-	{name: "ladder: what nothing reaches is waited for to the end of the battery", by: "./test/dst TestNotLost", edits: []edit{
+	{name: "ladder: what nothing reaches is waited for to the end of the battery", by: "./test/dst TestNotLost/an-output-was-cut-before-a-restart-and-its-ups-is-silent-since", edits: []edit{
 		{workLadder, "case e.isInVain(i), e.isPastHelp(i) && e.isInLastCall(i):", "case e.isInVain(i):"},
 	}},
-	{name: "ladder: what hangs on an output that was cut has no last call", by: "./test/dst TestNotLost", edits: []edit{
+	{name: "ladder: what hangs on an output that was cut has no last call", by: "./test/dst TestNotLost/an-output-was-cut-before-a-restart-and-its-ups-is-silent-since", edits: []edit{
 		{workLadder, "e.Graph.Node(d).Kind != plan.Supply && e.isInLastCall(d)", "d < 0"},
 	}},
-	{name: "ladder: what is off by its BMC, and may boot, is waited for to the end", by: "./test/dst TestNotLost", edits: []edit{
+	{name: "ladder: what is off by its BMC, and may boot, is waited for to the end", by: "./test/dst TestNotLost/a-second-failure-while-hosts-whose-bmc-says-off-may-boot", edits: []edit{
 		{workLadder, " || e.Beliefs[i].Answer == plan.Off && e.Rises(i)", ""},
 	}},
-	{name: "ladder: a guest that does not answer is given up though its host may be told", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "ladder: a guest that does not answer is given up though its host may be told", by: "./test/dst TestRegressions/a-guest-that-does-not-answer-while-its-host-does", edits: []edit{
 		{workLadder, "return isMute && (e.IsMute(host) || e.IsOff(host))", "return e.IsMute(i)"},
 	}},
-	{name: "permit: storage below a flush that was given up has no last call", by: "./test/dst TestNotLost", edits: []edit{
+	{name: "permit: storage below a flush that was given up has no last call", by: "./test/dst TestNotLost/a-flush-under-way-in-the-last-call", edits: []edit{
 		{permitPermit, "e.Entry(cache).GivenUp.Has(plan.Flush)", "e.Entry(cache).GivenUp.Has(plan.Cut)"},
 	}},
-	{name: "ladder: a flush is waited for past the last call", by: "./test/dst TestNotLost", edits: []edit{
+	{name: "ladder: a flush is waited for past the last call", by: "./test/dst TestNotLost/a-flush-under-way-in-the-last-call", edits: []edit{
 		{workLadder, "return e.IsLastCall(d) && e.IsTooLate(d)", "return e.IsLastCall(d) && d < 0"},
 	}},
-	{name: "ladder: a power-off that does not show is waited for past the last call", by: "./test/dst TestStopped", edits: []edit{
+	{name: "ladder: a power-off that does not show is waited for past the last call", by: "./test/dst TestStopped/a-power-off-that-its-bmc-denies", edits: []edit{
 		{workLadder, "w.force.cause != ledger.Hung && !e.MayGoYet(i)", "w.force.cause == ledger.Hung && !e.MayGoYet(i)"},
 	}},
-	{name: "pass: a stop that is told anew has the haste of before", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "pass: a stop that is told anew has the haste of before", by: "./test/dst TestRegressions/a-last-call-that-is-over-with-the-cut", edits: []edit{
 		{workPass, "\tc.Cause, c.Reason = \"\", \"\"\n", ""},
 	}},
 	{name: "believe: what was shutting down when it was powered off stays on", by: "./internal/belief TestWhatShutsDownGoesOnAfterItsPowerOff", edits: []edit{
 		{beliefQuestions, "e.Now.Before(e.Beliefs[i].Going.Add(", "e.Last(i).Rung != plan.Force && e.Now.Before(e.Beliefs[i].Going.Add("},
 	}},
-	{name: "ladder: a flush is given up with minutes left for it", by: "./test/dst TestAllDone", edits: []edit{
+	{name: "ladder: a flush is given up with minutes left for it", by: "./test/dst TestAllDone/a-flush-that-is-told-late", edits: []edit{
 		{workLadder, "return e.IsLastCall(d) && e.IsTooLate(d)", "return e.IsLastCall(d)"},
 	}},
-	{name: "questions: a power-off is done at once, or does nothing", by: "./test/dst TestAllDone", edits: []edit{
+	{name: "questions: a power-off is done at once, or does nothing", by: "./test/dst TestAllDone/a-host-whose-power-off-takes-a-minute-and-a-half", edits: []edit{
 		{beliefQuestions, "\t\tif last.Attempt > 1 {\n", "\t\tif last.Attempt > 0 {\n"},
 	}},
-	{name: "pass: a storage VM that is not forced is told nothing over a dirty cache", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "pass: a storage VM that is not forced is told nothing over a dirty cache", by: "./test/dst TestRegressions/a-storage-vm-that-is-never-forced-under-a-cache-that-can-not-be-flushed", edits: []edit{
 		{workPass, "case len(dirty) == 0 && (len(on) == 0", "case (len(on) == 0"},
 	}},
-	{name: "ladder: a flush ends for a switch whose battery gives out", by: "./test/dst TestNotLost", edits: []edit{
+	{name: "ladder: a flush ends for a switch whose battery gives out", by: "./test/dst TestNotLost/storage-with-an-hour-behind-a-switch-with-minutes", edits: []edit{
 		{workLadder, "keepsIt := func(d int) bool { return e.IsLastCall(d) && e.IsTooLate(d) }", "keepsIt := func(d int) bool { return e.isInLastCall(d) }"},
 	}},
 	{name: "power: one word that says zero is the end", by: "./internal/power TestScripts", edits: []edit{
 		{"internal/power/tracker.go", "t.empty && !was && hadEnough", "t.empty && !was && !hadEnough"},
 	}},
-	{name: "ladder: what may be a plug keeps the storage below it on", by: "./test/dst TestStorageIsStopped", edits: []edit{
+	{name: "ladder: what may be a plug keeps the storage below it on", by: "./test/dst TestStorageIsStopped/a-guest-of-a-machine-driven-by-a-program-refuses-its-stop", edits: []edit{
 		{workLadder, "return e.isBeyondReach(i) || isPlug && slices", "return e.isBeyondReach(i) || isPlug && i < 0 && slices"},
 	}},
-	{name: "want: a cache whose storage is off keeps our own machine on", by: "./test/dst TestNotLost", edits: []edit{
+	{name: "want: a cache whose storage is off keeps our own machine on", by: "./test/dst TestNotLost/our-own-machine-after-a-flush-that-came-to-nothing", edits: []edit{
 		{"internal/want/want.go", "s.Verb != plan.Protect && e.IsCutOff(i) && !e.RunsOn(i, s.stage),\n\t\ts.Verb == plan.Flush && e.isGroundOff(i)", "s.Verb == plan.Stop && e.IsCutOff(i) && !e.RunsOn(i, s.stage)"},
 	}},
-	{name: "goal: our own machine, which runs, needs the power cycle", by: "./test/dst TestSoonBack", edits: []edit{
+	{name: "goal: our own machine, which runs, needs the power cycle", by: "./test/dst TestSoonBack/our-own-machine-on-an-output-that-is-never-cut", edits: []edit{
 		{beliefGoal, "\t\treturn n.Shown == ledger.ShownOff\n\tcase n.Last.Taken:", "\t\treturn true\n\tcase n.Last.Taken:"},
 	}},
 	{name: "ledger: what could not be told before is not told when its UPS speaks again", by: "./internal/ledger TestWhatCouldNotBeToldIsToldWhenItsSupplySpeaks", edits: []edit{
 		{"internal/ledger/supply.go", "\t\tif n.Untried.Has(plan.Stop) {", "\t\tif n.Untried.Has(plan.Cut) {"},
 	}},
-	{name: "ladder: a guest that was just told to start is given up as beyond reach", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "ladder: a guest that was just told to start is given up as beyond reach", by: "./test/dst TestRegressions/a-guest-that-starts-in-the-last-call", edits: []edit{
 		{workLadder, "\tcase e.Graph.Node(i).Kind != plan.VM:\n", "\tcase e.Graph.Node(i).Kind != plan.VM || e.Rises(i):\n"},
 	}},
-	{name: "pressure: the last call leaves storage the reserve alone", by: "./test/dst TestNotLost", edits: []edit{
+	{name: "pressure: the last call leaves storage the reserve alone", by: "./test/dst TestNotLost/storage-takes-longer-than-the-reserve", edits: []edit{
 		{foresightPressure, "last := max(reserve, e.lastTakes(k).Seconds())", "last := reserve"},
 	}},
 	{name: "pressure: storage on another supply is counted with that of this one", by: "./internal/foresight TestLastTakes", edits: []edit{
 		{foresightPressure, "for _, i := range graph.Dependents(supply) {", "for i := range graph.Len() {"},
 	}},
-	{name: "snapshot: the first look that shows a node off before the failure is nothing", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "snapshot: the first look that shows a node off before the failure is nothing", by: "./test/dst TestRegressions/off-before-the-failure-and-seen-so-once", edits: []edit{
 		{beliefSnapshot, " && !IsDown(b.Doubt)", ""},
 	}},
-	{name: "supply: the gate opens though two outputs may yet be cut at once", by: "./test/dst TestAllIsBack", edits: []edit{
+	{name: "supply: the gate opens though two outputs may yet be cut at once", by: "./test/dst TestAllIsBack/each-of-two-outputs-is-off-while-the-other-is-on", edits: []edit{
 		{engineSupply, " && !e.MayMeet(k)", ""},
 	}},
 	{name: "together: a cut leaves on good mains though another output is about to come on", by: "./internal/engine TestWhatKeptItsPowerIsCutAfterAll", edits: []edit{
 		{workCycle, "case e.earlyFor(i) >= 0, e.meetsLater(i):", "case e.earlyFor(i) >= 0:"},
 	}},
-	{name: "together: what hangs on its way down keeps a gate shut for ever", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "together: what hangs on its way down keeps a gate shut for ever", by: "./test/dst TestRegressions/storage-hangs-while-two-outputs-might-be-cut-at-once", edits: []edit{
 		{workTogether, "e.IsLeavingStill(u) || e.mayTellYet(u)", "e.Goes(u) || e.mayTellYet(u)"},
 	}},
-	{name: "together: one that is on, and not sure to be back, is not waited for", by: "./test/dst TestAllIsBack", edits: []edit{
+	{name: "together: one that is on, and not sure to be back, is not waited for", by: "./test/dst TestAllIsBack/each-of-two-outputs-is-off-while-the-other-is-on", edits: []edit{
 		{workTogether, "st.IsOut() && s.State.Mains == power.MainsOnline && s.State.OnlineFor < belief.DeafAfter", "s.Lapse == belief.JustBack"},
 	}},
-	{name: "outage: what is silent behind an unheard UPS was not on before that failed", by: "./test/dst TestAllIsBack", edits: []edit{
+	{name: "outage: what is silent behind an unheard UPS was not on before that failed", by: "./test/dst TestAllIsBack/storage-behind-a-ups-that-was-never-heard", edits: []edit{
 		{engineOutage, " && !e.FeedIsUnheard(i)", ""},
 	}},
 	{name: "cut: what was proven off a while ago is told as not proven off", by: "./internal/engine TestStories", edits: []edit{
 		{workPass, "!e.WasProvenOff(u) && ", ""},
 	}},
-	{name: "belief: one look at what came back behind a silent UPS leaves its silence a proof", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "belief: one look at what came back behind a silent UPS leaves its silence a proof", by: "./test/dst TestRegressions/shows-once-that-it-is-back-behind-a-silent-ups", edits: []edit{
 		{beliefSilence, " || e.FeedIsUnheard(i)", ""},
 	}},
 	{name: "belief: what refuses a connection after a silence is on as before that", by: "./internal/belief TestWhatAnswersAndSaysNothingAfterASilence", edits: []edit{
 		{beliefBelieve, "if wasMute && b.Seen.State == plan.On {", "if false {"},
 	}},
-	{name: "permit: what refused its stop counts as stopped before", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "permit: what refused its stop counts as stopped before", by: "./test/dst TestRegressions/a-refused-stop-waits-for-its-cluster-again", edits: []edit{
 		{permitPermit, "c.Again && e.Last(c.Node).Reach() > ledger.InVain {", "c.Again {"},
 	}},
 	{name: "self: a battery that rests is thought to be empty before its output is off", by: "./internal/work TestABatteryThatRestsIsNotEmptied", edits: []edit{
 		{workCycle, "\tif s.State.Mains != power.MainsOnBattery {\n\t\treturn latest, on", "\tif false {\n\t\treturn latest, on"},
 	}},
-	{name: "cut: it is given up before its partner's load has told by its silence", by: "./test/dst TestAllIsBack", edits: []edit{
+	{name: "cut: it is given up before its partner's load has told by its silence", by: "./test/dst TestAllIsBack/a-cut-waits-for-its-partners-slow-load-to-tell-by-silence", edits: []edit{
 		{engineRelease, "slices.ContainsFunc(e.CutAtOnce(supply), mayTell)", "mayTell(supply)"},
 	}},
-	{name: "cut: it is given up as what it waits for gets its next try", by: "./test/dst TestAllIsBack", edits: []edit{
+	{name: "cut: it is given up as what it waits for gets its next try", by: "./test/dst TestAllIsBack/a-cut-is-not-given-up-as-a-power-off-gets-its-second-try", edits: []edit{
 		{workLadder, "\te.MovedAt = e.Now\n", ""},
 	}},
-	{name: "feeds: one whose cut counts down has given nothing", by: "./test/dst TestAllIsBack", edits: []edit{
+	{name: "feeds: one whose cut counts down has given nothing", by: "./test/dst TestAllIsBack/the-other-output-comes-on-as-the-first-is-cut", edits: []edit{
 		{beliefFeed, "(cycle < ledger.CutSent || countsDown)", "(cycle < ledger.CutSent || countsDown && false)"},
 	}},
-	{name: "hold: a cut that is put off is made all the same", by: "./test/dst TestCalm", edits: []edit{
+	{name: "hold: a cut that is put off is made all the same", by: "./test/dst TestCalm/a-cut-that-waits-is-not-made-in-a-hold", edits: []edit{
 		{workStep, "!e.wasSent(i) && e.Ledger.Outage.Orders.Hold:", "!e.wasSent(i) && false:"},
 	}},
-	{name: "hold: what it kept from being done counts as what can't come", by: "./test/dst TestCalm", edits: []edit{
+	{name: "hold: what it kept from being done counts as what can't come", by: "./test/dst TestCalm/a-hold-outlasts-the-gate", edits: []edit{
 		{workDesk, "\t\tif r.Reason == \"\" {\n\t\t\te.MovedAt", "\t\tif false {\n\t\t\te.MovedAt"},
 	}},
 	{name: "cut: what feeds one thing is cut one after the other", by: "./internal/engine TestCutsOfWhatFeedsOneThingAreMadeAtOnce", edits: []edit{
@@ -533,56 +533,56 @@ var bugs = []bug{
 	{name: "stop: what was given up is void only once it is looked at again", by: "./internal/engine TestWhatIsGivenUpWhileItAnswersIsNotOffByItsSilence", edits: []edit{
 		{engineCorrect, "(*Engine).stopIsVoid, (*Engine).voidStop}", "func(*Engine, int) bool { return false }, (*Engine).voidStop}"},
 	}},
-	{name: "cut: what has kept its power gets none after all", by: "./test/dst TestAllIsBack", edits: []edit{
+	{name: "cut: what has kept its power gets none after all", by: "./test/dst TestAllIsBack/a-second-cut-is-what-a-filer-needs", edits: []edit{
 		{workTogether, "\t\tcase e.isIdle(k):\n", "\t\tcase false && e.isIdle(k):\n"},
 	}},
-	{name: "cut: one that was to come after all stops what is on", by: "./test/dst TestAllIsBack", edits: []edit{
+	{name: "cut: one that was to come after all stops what is on", by: "./test/dst TestAllIsBack/a-filer-that-somebody-switched-on-is-left", edits: []edit{
 		{engineLook, "\te.LeaveOn(i)\n", ""},
 	}},
-	{name: "cut: one that was to come after all comes too late", by: "./test/dst TestLateCuts", edits: []edit{
+	{name: "cut: one that was to come after all comes too late", by: "./test/dst TestLateCuts/a-late-cut-is-called-off", edits: []edit{
 		{workTogether, "\t\tcase e.comesTooLate(f):\n", "\t\tcase false:\n"},
 		{workLadder, " && (w.verb != plan.Cut || !e.comesTooLate(i))", ""},
 	}},
 	{name: "cut: what feeds one thing is cut after all while something is on", by: "./internal/engine TestWhatKeptItsPowerIsCutAfterAll", edits: []edit{
 		{workTogether, "e.toJoin(u, e.isSurelyOff)", "e.toJoin(u, func(int) bool { return true })"},
 	}},
-	{name: "look: an answer of before that shows on what counts as off is dropped", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "look: an answer of before that shows on what counts as off is dropped", by: "./test/dst TestRegressions/an-answer-of-before-says-that-a-user-is-on", edits: []edit{
 		{engineLook, "\t\t\tb.Doubt = seen.State\n\t\t\te.Touch(i)\n", ""},
 	}},
-	{name: "epoch: what runs on a host is up as soon as that may be", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "epoch: what runs on a host is up as soon as that may be", by: "./test/dst TestRegressions/what-runs-on-a-host-comes-up-after-it", edits: []edit{
 		{beliefBelieve, "\t\tt += e.PowerUpTime(host)\n", "\t\t_ = host\n"},
 	}},
-	{name: "guard: who answered quickly in its last round is not asked again", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "guard: who answered quickly in its last round is not asked again", by: "./test/dst TestRegressions/who-answered-quickly-is-asked-again-before-a-stop", edits: []edit{
 		{workGuard, " || round > lastRound && e.IsOld(user, roundStands)", ""},
 	}},
-	{name: "belief: a guest comes up after its host, though that is up", by: "./test/dst TestNotLost", edits: []edit{
+	{name: "belief: a guest comes up after its host, though that is up", by: "./test/dst TestNotLost/a-guest-comes-up-with-a-host-that-was-only-silent", edits: []edit{
 		{beliefBelieve, "host >= 0 && e.Beliefs[host].Settled != plan.On {", "host >= 0 {"},
 	}},
-	{name: "belief: a guest comes up after its host, though that only does not answer", by: "./test/dst TestNotLost", edits: []edit{
+	{name: "belief: a guest comes up after its host, though that only does not answer", by: "./test/dst TestNotLost/a-guest-comes-up-with-a-host-that-was-only-silent", edits: []edit{
 		{beliefBelieve, "host >= 0 && e.Beliefs[host].Settled != plan.On {", "host >= 0 && !e.IsOn(host) {"},
 	}},
-	{name: "epoch: a guest has its host's time as well, though that has come up", by: "./test/dst TestCalm", edits: []edit{
+	{name: "epoch: a guest has its host's time as well, though that has come up", by: "./test/dst TestCalm/a-guest-that-is-off-holds-no-host-that-came-up", edits: []edit{
 		{workEpoch, "\t\t\te.Beliefs[u].HostIsUp(until)\n", ""},
 	}},
-	{name: "ladder: a stop whose answer is not waited for any more was not sent", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "ladder: a stop whose answer is not waited for any more was not sent", by: "./test/dst TestRegressions/a-stop-that-was-given-up-may-be-taken", edits: []edit{
 		{workLadder, "\te.cancel(i)\n", "\tif w.op != 0 {\n\t\tdelete(e.ops, w.op)\n\t}\n"},
 	}},
-	{name: "belief: one look after a silence puts a node into the snapshot", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "belief: one look after a silence puts a node into the snapshot", by: "./test/dst TestRegressions/one-look-after-a-silence-is-no-word-on-what-was-on", edits: []edit{
 		{beliefBelieve, "plan.On && !isAgain && ", "plan.On && "},
 	}},
-	{name: "rule 18: a host that is up again takes its guests along still", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "rule 18: a host that is up again takes its guests along still", by: "./test/dst TestRegressions/a-host-that-is-up-again-takes-nobody-along", edits: []edit{
 		{beliefGraph, "ledger.WasTold && !e.IsUp(host))", "ledger.WasTold)"},
 	}},
-	{name: "epoch: only what answers for itself is at its stop for as long as that takes", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "epoch: only what answers for itself is at its stop for as long as that takes", by: "./test/dst TestRegressions/a-power-off-in-vain-forgets-no-stop-that-was-taken", edits: []edit{
 		{"internal/work/motion.go", "rung != plan.Cut && until.After", "rung != plan.Cut && e.Graph.Node(i).OffAfter > 0 && until.After"},
 	}},
-	{name: "self: an output is off before its cut is due, as its battery may be empty", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "self: an output is off before its cut is due, as its battery may be empty", by: "./test/dst TestRegressions/own-machine-goes-for-a-battery-that-lasts-until-a-late-cut", edits: []edit{
 		{workCycle, "\temptied := on ", "\tif most := s.State.Outlook.Most(); most.Known && in(most).Before(latest) {\n\t\tlatest = in(most)\n\t}\n\temptied := on "},
 	}},
-	{name: "resume: what was told to stop has not come up with its host", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "resume: what was told to stop has not come up with its host", by: "./test/dst TestRegressions/a-guest-that-comes-up-with-its-host-after-a-crash", edits: []edit{
 		{engineItself, "case e.WasOff(i), e.WentWithHost(i):", "case e.WasOff(i):"},
 	}},
-	{name: "rule 1: what was given up is passed over with all the time in the world", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "rule 1: what was given up is passed over with all the time in the world", by: "./test/dst TestRegressions/silent-before-a-restart-in-the-power-up", edits: []edit{
 		{wantWant, "\treturn e.Press[i] == LastCall && (n.Kind", "\treturn (n.Kind"},
 	}},
 	{name: "rule 1: what was not given up is passed over too", edits: []edit{
@@ -592,57 +592,57 @@ var bugs = []bug{
 	{name: "want: storage waits for what was given up to the end", by: "./internal/engine TestStories", edits: []edit{
 		{wantWant, "worst == Unproven || e.IsLastCall(s.Node)", "worst == Unproven"},
 	}},
-	{name: "rule 1: the last call switches an outlet of a PDU off under what is on", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "rule 1: the last call switches an outlet of a PDU off under what is on", by: "./test/dst TestRegressions/an-outlet-of-a-pdu-under-what-was-given-up", edits: []edit{
 		{wantWant, "n.Kind == plan.Other && !n.Switches", "n.Kind == plan.Other"},
 	}},
-	{name: "rule 1: the last call is made for a battery that feeds no more than the switch", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "rule 1: the last call is made for a battery that feeds no more than the switch", by: "./test/dst TestRegressions/only-the-switch-is-at-the-end", edits: []edit{
 		{foresightPressure, "\tif e.isEnding(i) {\n", "\tif i >= 0 {\n"},
 	}},
-	{name: "rule 1: a UPS that misses a few polls does not count for the last call", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "rule 1: a UPS that misses a few polls does not count for the last call", by: "./test/dst TestRegressions/a-ups-whose-last-word-before-a-silence-is-zero", edits: []edit{
 		{foresightPressure, "return len(sources) > 0 && !slices.ContainsFunc(sources, lives)", "return len(sources) > 0 && (lives == nil || e.feedPressure(i) >= want.LastCall)"},
 	}},
-	{name: "rule 1: what refused is passed over while it shuts down", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "rule 1: what refused is passed over while it shuts down", by: "./test/dst TestRegressions/refuses-and-shuts-down-all-the-same", edits: []edit{
 		{beliefQuestions, " && !e.MayGoYet(i) && hasShown", " && (hasShown || true)"},
 	}},
-	{name: "rule 1: storage is powered off in the last call", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "rule 1: storage is powered off in the last call", by: "./test/dst TestRegressions/charged-while-the-output-was-off", edits: []edit{
 		{workPass, "e.IsLastCall(i) && (w.rung == plan.Stop || kind != plan.Other)", "e.IsLastCall(i)"},
 		{permitPermit, "c.Rung != plan.Stop && kind != plan.VM && kind != plan.Host", "c.Rung == plan.Cut && kind == plan.VM"},
 	}},
 	{name: "rule 1: the last call switches a plug off that a program drives", by: "./internal/families TestWhatMaySwitchPower", edits: []edit{
 		{"internal/runbook/traits.go", "t.Switches || t.MaySwitch && n.Risk != plan.Storage", "t.Switches"},
 	}},
-	{name: "rule 1: storage has its power from the first that it depends on", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "rule 1: storage has its power from the first that it depends on", by: "./test/dst TestRegressions/through-any-of-what-it-depends-on", edits: []edit{
 		{foresightPressure, "e.Graph.AllSources(i)", "e.Graph.Sources(i)"},
 	}},
-	{name: "rule 1: a UPS that is not heard, and had its mains, is no source in the last call", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "rule 1: a UPS that is not heard, and had its mains, is no source in the last call", by: "./test/dst TestRegressions/a-silent-ups-had-its-mains", edits: []edit{
 		{"internal/belief/absence.go", "case !e.Standing(k).IsOut() || s.State.SilentFor", "case s.State.SilentFor"},
 	}},
-	{name: "guard: a host that nobody hears of is asked when its guard begins, and has waited when it ends", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "guard: a host that nobody hears of is asked when its guard begins, and has waited when it ends", by: "./test/dst TestRegressions/slow-users-of-an-unheard-host", edits: []edit{
 		{workGuard, "(isFirst || e.mayCycleUnheard(i)) && ", "isFirst && "},
 		{workGuard, "return w.phase != verifying && w.rung", "return w.rung"},
 		{workStep, "wasAsked := e.mayCycleUnheard(i) && ", "wasAsked := i < 0 && "},
 	}},
-	{name: "silence: a host is off though its guests come up", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "silence: a host is off though its guests come up", by: "./test/dst TestRegressions/guests-up-host-off", edits: []edit{
 		{beliefSilence, "b.Looks < ProofLooks && e.WasOff(i)", "b.Looks > 0"},
 		{beliefSilence, "!IsDown(b.Seen.State) && b.SeenAt.After", "b.Seen.State == plan.Gone && b.SeenAt.After"},
 	}},
 	{name: "silence: a guest that has just come up went with its host", by: "./internal/belief TestAGuestThatWasUpAfterItsHostDidNotGoWithIt", edits: []edit{
 		{beliefSilence, "!IsDown(b.Seen.State) && b.SeenAt.After", "b.Seen.State == plan.Gone && b.SeenAt.After"},
 	}},
-	{name: "epoch: with its power-off a stop that may be at work is forgotten in a crash", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "epoch: with its power-off a stop that may be at work is forgotten in a crash", by: "./test/dst TestRegressions/a-power-off-that-came-to-nobody-and-a-crash", edits: []edit{
 		{ledgerCommand, "case next != plan.Force:", "case next != plan.Flush:"},
 	}},
-	{name: "cut: what is started by command is stopped when its power came back after a crash", by: "./test/dst TestSoonBack", edits: []edit{
+	{name: "cut: what is started by command is stopped when its power came back after a crash", by: "./test/dst TestSoonBack/back-by-power-after-a-crash-in-the-cut", edits: []edit{
 		{beliefGoal, "len(feeds) > 0 || e.Now.Before(", "len(feeds) > 0 || false && e.Now.Before("},
 	}},
-	{name: "cut: a machine that another feed carried may be back by the return of its power", by: "./test/dst TestStopped", edits: []edit{
+	{name: "cut: a machine that another feed carried may be back by the return of its power", by: "./test/dst TestStopped/carried-by-the-other-feed", edits: []edit{
 		{beliefGoal, "MayHaveBeenCut) && !slices.ContainsFunc(feeds, carries)", "MayHaveBeenCut) && carries != nil"},
 		{workStep, "e.Press[i] < want.ReserveReached && e.MayBeBack(i)", "e.MayBeBack(i)"},
 	}},
 	{name: "silence: a crash forgets that a host was disproved", by: "./internal/engine TestStories", edits: []edit{
 		{workEpoch, "if e.AcceptedStop(h) { // or", "if h < 0 { // or"},
 	}},
-	{name: "bmc: that a machine was off before a crash vouches for its BMC while nobody hears its feeds", by: "./test/dst TestRegressions", edits: []edit{
+	{name: "bmc: that a machine was off before a crash vouches for its BMC while nobody hears its feeds", by: "./test/dst TestRegressions/always-off-by-its-bmc-unheard", edits: []edit{
 		{beliefBelieve, "(feed == fedUnheard || !e.isShownOff(i) || ", "(!e.isShownOff(i) || "},
 	}},
 }

@@ -279,7 +279,8 @@ func (r *Referee) rule6(c *command) string {
 // seemsOn reports whether somebody else switched a node off, and the look that a start rests on can be of before, or was answered
 // wrongly.
 func (r *Referee) seemsOn(at time.Time, i int) bool {
-	return r.unseenSince(at, i, oldLook) || r.nodes[i].lied && r.unseen(i)
+	n := &r.nodes[i]
+	return r.unseenSince(at, i, oldLook) || n.lied && !n.meddled.IsZero() && n.heard() < looksLater && !r.tellsOf(i)
 }
 
 // groundOff gives what a node stands on, itself or through others, that was on, and is neither on nor said so last, nor may seem so; -1:

@@ -34,6 +34,7 @@ type simSupply struct {
 	cutSeen     bool      // that it was made has been seen by a look
 	lookAt      time.Time // the last of these
 	returnAt    time.Time // when its output comes back, while that is counted down
+	lostAt      time.Time // when its output went off, last
 	silent      bool
 	dead        bool // its battery gave out: nothing powers its own electronics until the mains are back
 	tests       bool // runs on its battery on purpose
@@ -110,7 +111,7 @@ func (s *simulation) loseOutput(k int) {
 	if !c.output {
 		return
 	}
-	c.output, c.tests, s.weighed = false, false, false
+	c.output, c.lostAt, c.tests, s.weighed = false, s.now, false, false
 	s.changed(k)
 	s.referee.OutputLost(s.now, c.node)
 	s.darken()
@@ -146,8 +147,15 @@ func (s *simulation) giveOutput(k int) {
 	s.light(dead)
 }
 
+// noticed is how long an output has been off before anybody comes and switches it on.
+const noticed = time.Minute
+
 // switchOn is a person at a supply whose output stays off after its cut.
 func (s *simulation) switchOn(k int) {
+	if c := &s.supplies[k]; !c.output && s.now.Sub(c.lostAt) < noticed {
+		s.after(noticed, func() { s.switchOn(k) })
+		return
+	}
 	s.supplies[k].held = false
 	if c := &s.supplies[k]; !c.output && c.mains {
 		s.referee.Meddled(s.now, c.node)

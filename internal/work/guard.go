@@ -97,10 +97,11 @@ func (e *Works) isInDoubt(i int) bool {
 	case plan.Unprotect:
 		return e.IsOld(i, age)
 	case plan.Stop, plan.Cut:
-		if decl.Kind == plan.VM {
+		mayCycle := e.mayCycleUnheard(i)
+		if decl.Kind == plan.VM && !mayCycle {
 			age = belief.LookAge
 		}
-		return (isFirst || e.mayCycleUnheard(i)) && belief.Probed(decl) && (!b.Asked || e.IsOld(i, age))
+		return (isFirst || mayCycle) && belief.Probed(decl) && (!b.Asked || e.IsOld(i, age))
 	default:
 		return false
 	}
@@ -259,8 +260,11 @@ func (e *Works) hasWaited(i int) bool {
 	return w.phase != verifying && w.rung == plan.Stop && e.mayCycleUnheard(i) && e.IsOld(i, belief.ProofStands)
 }
 
-// mayCycleUnheard reports whether a machine that is to go showed as on, and nobody hears what feeds it.
+// mayCycleUnheard reports whether what is to go showed as on, and nobody hears what feeds it, or its host.
 func (e *Works) mayCycleUnheard(i int) bool {
-	isMachine := e.Graph.Node(i).Kind != plan.VM && belief.Probed(e.Graph.Node(i))
-	return isMachine && e.nodes[i].work.rung.TakesDown() && e.Beliefs[i].Answer == plan.On && e.FeedIsUnheard(i)
+	decl, isUnheard := e.Graph.Node(i), e.FeedIsUnheard(i)
+	if decl.Kind == plan.VM {
+		isUnheard = e.MayHaveCycled(i)
+	}
+	return belief.Probed(decl) && e.nodes[i].work.rung.TakesDown() && e.Beliefs[i].Answer == plan.On && isUnheard
 }

@@ -617,10 +617,13 @@ var bugs = []bug{
 	{name: "rule 1: a UPS that is not heard, and had its mains, is no source in the last call", by: "./test/dst TestRegressions/a-silent-ups-had-its-mains", edits: []edit{
 		{"internal/belief/absence.go", "case !e.Standing(k).IsOut() || s.State.SilentFor", "case s.State.SilentFor"},
 	}},
-	{name: "guard: a host that nobody hears of is asked when its guard begins, and has waited when it ends", by: "./test/dst TestRegressions/slow-users-of-an-unheard-host", edits: []edit{
-		{workGuard, "(isFirst || e.mayCycleUnheard(i)) && ", "isFirst && "},
+	{name: "guard: a host that nobody hears of is asked when its guard begins, and has waited when it ends", by: "./test/dst TestRegressions/slow-users-once-more", edits: []edit{
+		{workGuard, "(isFirst || mayCycle) && ", "isFirst && "},
 		{workGuard, "return w.phase != verifying && w.rung", "return w.rung"},
 		{workStep, "wasAsked := e.mayCycleUnheard(i) && ", "wasAsked := i < 0 && "},
+	}},
+	{name: "guard: a vm whose host nobody hears is told only by a look that its guests outlast", by: "./test/dst TestRegressions/a-vm-under-slow-guests-whose-hosts-nobody-hears", edits: []edit{
+		{workGuard, "isUnheard = e.MayHaveCycled(i)", "isUnheard = false"},
 	}},
 	{name: "silence: a host is off though its guests come up", by: "./test/dst TestRegressions/guests-up-host-off", edits: []edit{
 		{beliefSilence, "b.Looks < ProofLooks && e.WasOff(i)", "b.Looks > 0"},

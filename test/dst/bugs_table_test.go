@@ -625,6 +625,9 @@ var bugs = []bug{
 	{name: "guard: a vm whose host nobody hears is told only by a look that its guests outlast", by: "./test/dst TestRegressions/a-vm-under-slow-guests-whose-hosts-nobody-hears", edits: []edit{
 		{workGuard, "isUnheard = e.MayHaveCycled(i)", "isUnheard = false"},
 	}},
+	{name: "ground: what ran on a host that is off by now is still up by its last look", by: "./test/dst TestRegressions/its-ground-falls-with-a-host-that-goes-late", edits: []edit{
+		{workPass, "return e.GoesSoon(host) || belief.IsDown(b.Seen.State) && ", "return e.GoesSoon(host) || b == nil && "},
+	}},
 	{name: "silence: a host is off though its guests come up", by: "./test/dst TestRegressions/guests-up-host-off", edits: []edit{
 		{beliefSilence, "b.Looks < ProofLooks && e.WasOff(i)", "b.Looks > 0"},
 		{beliefSilence, "!IsDown(b.Seen.State) && b.SeenAt.After", "b.Seen.State == plan.Gone && b.SeenAt.After"},

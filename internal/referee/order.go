@@ -267,13 +267,21 @@ func (r *Referee) rule6(c *command) string {
 	stops := (n.mute || !n.vain.IsZero()) && c.at.Sub(since) >= settles
 	cutShort := c.Verb == plan.Force && c.decl.Kind == plan.Host && n.intent.pressed // its storage can't be stopped before
 	switch {
-	case c.stops() && !cutShort && n.now.State == plan.Starting && !starts && c.at.Sub(n.began) <= most && !r.cameUnseen(c.Node):
+	case c.stops() && !cutShort && n.now.State == plan.Starting && !starts && c.at.Sub(n.began) <= most && !r.cameUnseen(c.Node) &&
+		!r.litUnseen(c.at, c.Node):
 		return c.decl.ID + " was told to stop while it starts"
 	case c.Verb == plan.Start && n.now.State == plan.Stopping && !stops && !r.unseenSince(c.at, c.Node, oldLook):
 		return c.decl.ID + " was told to start while it stops"
 	default:
 		return ""
 	}
+}
+
+// litUnseen reports whether somebody switched the outlet of a machine on, and a look at that may still be of before.
+func (r *Referee) litUnseen(at time.Time, i int) bool {
+	return slices.ContainsFunc(r.estate.Needs(i), func(d int) bool {
+		return r.estate.Node(d).Kind == plan.Outlet && r.unseenSince(at, d, oldLook)
+	})
 }
 
 // seemsOn reports whether somebody else switched a node off, and the look that a start rests on can be of before, or was answered

@@ -77,13 +77,21 @@ func sweep(records int) []series {
 	return []series{one, told, two}
 }
 
-// sample is what a quick run plays of it: about every ninth of the 46 records that the site's outage has.
+// sample is what a quick run plays of it: kills at records of each part of the outage, by what they say.
 func sample() []series {
+	after := func(words ...string) (kills []kill) {
+		for _, w := range words {
+			kills = append(kills, kill{words: w})
+		}
+		return kills
+	}
 	return []series{
 		{"not at all", [][]kill{nil}},
-		{"after a record", [][]kill{{{record: 4}}, {{record: 13}}, {{record: 22}}, {{record: 31}}, {{record: 40}}}},
+		{"after a record", [][]kill{
+			after("snapshot"), after("intent db stop"), after("accepted esx01 stop"), after("no-return"), after("turned up"),
+		}},
 		{"at a moment", [][]kill{{moments[0]}}},
-		{"twice", [][]kill{{{record: 18}, {record: 2}}}},
+		{"twice", [][]kill{after("intent nas flush", "gap")}},
 	}
 }
 

@@ -168,6 +168,7 @@ func contract(t *testing.T, open func(t *testing.T) (*appliance, adapter.Node, f
 		a, n, end := open(t)
 		return &contracttest.Thing{
 			Node: n, Can: plan.VerbSet(plan.Stop), Truth: a.truth, Mute: true, Close: end, Silence: a.off, Freeze: a.freeze,
+			RefusalIsSilence: true,
 		}
 	}})
 }

@@ -108,7 +108,7 @@ func TestContractOfONTAP(t *testing.T) {
 		d := startONTAP(t)
 		n, end := d.open(t)
 		return &contracttest.Thing{
-			Node: n, Can: plan.VerbSet(plan.Stop), Truth: d.truth, Mute: true, Close: end, Silence: d.off,
+			Node: n, Can: plan.VerbSet(plan.Stop), Truth: d.truth, Mute: true, Close: end, Silence: d.off, RefusalIsSilence: true,
 			Freeze: func() {
 				for _, n := range d.nodes {
 					n.freeze()
@@ -170,7 +170,7 @@ func (d *cliDouble) open(t *testing.T, nodeType string, spec declared) (adapter.
 func (d *cliDouble) thing(n adapter.Node, end func() error) *contracttest.Thing {
 	return &contracttest.Thing{
 		Node: n, Can: plan.VerbSet(plan.Stop), Truth: d.truth, Mute: true, Close: end,
-		Silence: d.off, Freeze: func() { d.Freeze(true) },
+		Silence: d.off, Freeze: func() { d.Freeze(true) }, RefusalIsSilence: true,
 	}
 }
 

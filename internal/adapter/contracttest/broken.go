@@ -55,7 +55,7 @@ func (c *contract) silent() {
 	_, err := c.probe(callWithin)
 	require.NoError(c.t, err)
 	c.Silence()
-	c.noClaim()
+	c.noClaim(c.RefusalIsSilence)
 	for v := plan.Protect; v <= plan.Unprotect; v++ {
 		if !c.asks(v) {
 			continue
@@ -65,15 +65,20 @@ func (c *contract) silent() {
 	}
 }
 
-// noClaim probes a system that does not answer: nothing may be claimed of its node.
-func (c *contract) noClaim() {
+// noClaim probes a system that does not answer: nothing may be claimed of its node, and of one that takes or refuses connections not even
+// that it is silent.
+func (c *contract) noClaim(isSilent bool) {
 	for range 2 {
 		seen, err := c.probe(brokenCall)
 		if err != nil {
 			require.True(c.t, errors.Is(err, adapter.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded), "%v", err)
 			continue
 		}
-		require.Contains(c.t, []plan.State{plan.Unreachable, plan.Unknown}, seen.State)
+		want := []plan.State{plan.Unknown}
+		if isSilent {
+			want = append(want, plan.Unreachable)
+		}
+		require.Contains(c.t, want, seen.State, seen.Detail)
 	}
 }
 
@@ -84,7 +89,7 @@ func (c *contract) frozen() {
 	_, err := c.probe(callWithin)
 	require.NoError(c.t, err)
 	c.Freeze()
-	c.noClaim()
+	c.noClaim(false)
 	for v := plan.Protect; v <= plan.Unprotect; v++ {
 		if c.asks(v) {
 			require.Error(c.t, c.do(v, brokenCall), "%s of a frozen system", v)

@@ -42,8 +42,11 @@ type Thing struct {
 	Elsewhere plan.Verbs
 	// Vanish makes the node cease to exist.
 	Vanish func()
-	// Silence makes its system unreachable.
+	// Silence makes its system unreachable: it refuses connections.
 	Silence func()
+	// RefusalIsSilence: a connection that is refused counts as silence, as the node's declaration says, or as it does for what can tell
+	// no difference.
+	RefusalIsSilence bool
 	// Freeze makes its system accept calls and answer none.
 	Freeze func()
 	// Close ends the connection of the node, as Set.Close does.

@@ -36,7 +36,7 @@ func (c *contract) down(v plan.Verb) {
 			require.NotEqual(c.t, plan.On, seen.State, "told as on again")
 		}
 		left = left || seen.State != plan.On
-		return c.isDown(seen.State)
+		return c.isDown(seen.State) && (seen.State == plan.Off || c.Truth() == plan.Off) // silence proves nothing until it has lasted
 	})
 	if err := c.do(v, callWithin); !c.Mute || !errors.Is(err, adapter.ErrUnreachable) {
 		require.NoError(c.t, err, "a %s of what is off", v)

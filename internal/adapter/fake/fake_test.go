@@ -25,8 +25,8 @@ func TestContract(t *testing.T) {
 		return &contracttest.Thing{
 			Node: n, Can: n.can, Truth: n.State,
 			Vanish:  func() { n.Break(Vanished) },
-			Silence: func() { n.Break(Silent) },
-			Freeze:  func() { n.Break(Frozen) },
+			Silence: func() { n.Break(Silent) }, RefusalIsSilence: true,
+			Freeze: func() { n.Break(Frozen) },
 		}
 	}})
 }

@@ -144,7 +144,7 @@ func (n *Node) Probe(ctx context.Context) (plan.Observation, error) {
 		n.settle()
 		return n.observe(), nil
 	case n.breakage == Silent && ctx.Err() == nil:
-		return plan.Observation{State: plan.Unreachable, Detail: "connection refused"}, nil
+		return plan.Observation{State: plan.Unreachable, Detail: "no answer to the connection"}, nil
 	case n.breakage == Vanished && ctx.Err() == nil:
 		return plan.Observation{State: plan.Gone, Detail: "it no longer exists"}, nil
 	}

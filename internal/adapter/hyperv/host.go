@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/powershell"
+	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/plan"
 )
 
@@ -43,18 +44,10 @@ func (n *host) Probe(ctx context.Context) (plan.Observation, error) {
 	if err == nil {
 		return plan.Observation{State: plan.On, Detail: fmt.Sprintf("answers, %d VMs are on", len(r.On))}, nil
 	}
-	far, told := errors.AsType[interface {
-		error
-		Silent() bool
-	}](err)
-	if !told || errors.Is(ctx.Err(), context.Canceled) {
-		return plan.Observation{}, fmt.Errorf("cannot probe host %q: %w", n.name, powershell.Asked(err))
+	if seen, ok := reach.Seen(err, false); ok && !errors.Is(ctx.Err(), context.Canceled) {
+		return seen, nil
 	}
-	o := plan.Observation{State: plan.Unknown, Detail: strings.Join(strings.Fields(err.Error()), " ")}
-	if far.Silent() {
-		o.State = plan.Unreachable
-	}
-	return o, nil
+	return plan.Observation{}, fmt.Errorf("cannot probe host %q: %w", n.name, powershell.Asked(err))
 }
 
 // Do shuts Windows down: with Stop only when no VM runs on it, with Force whatever runs on it.

@@ -2,43 +2,26 @@ package peertest
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"net"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"ebbtide/internal/adapter/peertest/hole"
 )
 
-// BlackHole gives a loopback address from which nothing comes back, by TCP or UDP: the queue of a listener that accepts
-// nothing is full, and the kernel drops what comes further; what comes by UDP is never read.
+// BlackHole gives a loopback address from which nothing comes back, by TCP or UDP; what comes by UDP is never read.
 func BlackHole(t testing.TB) string {
 	t.Helper()
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	silent, err := hole.Open("127.0.0.1:0")
 	must(t, err)
-	t.Cleanup(func() { must(t, syscall.Close(fd)) })
-	must(t, syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
-	must(t, syscall.Listen(fd, 0))
-	bound, err := syscall.Getsockname(fd)
-	must(t, err)
-	address := fmt.Sprintf("127.0.0.1:%d", bound.(*syscall.SockaddrInet4).Port)
-	deaf, err := (&net.ListenConfig{}).ListenPacket(context.Background(), "udp4", address)
+	t.Cleanup(func() { must(t, silent.Close()) })
+	deaf, err := (&net.ListenConfig{}).ListenPacket(context.Background(), "udp4", silent.Address)
 	must(t, err)
 	t.Cleanup(func() { must(t, deaf.Close()) })
-	for range 16 {
-		conn, err := (&net.Dialer{Timeout: 200 * time.Millisecond}).DialContext(t.Context(), "tcp", address)
-		var timeout net.Error
-		if errors.As(err, &timeout) && timeout.Timeout() {
-			return address
-		}
-		must(t, err)
-		t.Cleanup(func() { _ = conn.Close() })
-	}
-	t.Fatal("the kernel takes every connection: no silence can be made here")
-	return ""
+	return silent.Address
 }
 
 // NoGoroutineLeft notes the goroutines that there are. What it gives waits until there are no others any more, and fails

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/Azure/go-ntlmssp"
@@ -21,6 +20,7 @@ import (
 	"ebbtide/internal/adapter/certificate"
 	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/process"
+	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/schema"
 )
 
@@ -123,19 +123,6 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// unsent says that a command was not given. silent: nothing came back at all, not even a refusal.
-type unsent struct {
-	host   string
-	silent bool
-	err    error
-}
-
-func (e *unsent) Error() string   { return fmt.Sprintf("cannot reach %s: %v", e.host, e.err) }
-func (e *unsent) Unwrap() []error { return []error{adapter.ErrUnreachable, e.err} }
-
-// Silent reports whether nothing came back at all.
-func (e *unsent) Silent() bool { return e.silent }
-
 // Run runs a program to its end. None of its words may need quotes.
 func (c *conn) Run(ctx context.Context, command schema.Command, stdin string) (process.Result, error) {
 	if c.ctx.Err() != nil {
@@ -175,7 +162,7 @@ func (c *conn) Run(ctx context.Context, command schema.Command, stdin string) (p
 	case c.ctx.Err() != nil:
 		return process.Result{}, fmt.Errorf("the connection %q is closed: %w", c.name, adapter.ErrUnreachable)
 	case !t.given.Load() && Unknown(err) && !errors.Is(err, context.Canceled):
-		err = &unsent{host: c.at.Host, err: err}
+		err = reach.New(c.at.Host, reach.Answering, err)
 	}
 	return process.Result{}, err
 }
@@ -210,7 +197,8 @@ func (t *transport) Post(_ *winrm.Client, message *soap.SoapMessage) (string, er
 }
 
 func (t *transport) post(text string) (string, error) {
-	req, err := http.NewRequestWithContext(t.ctx, http.MethodPost, t.conn.at.String(), strings.NewReader(text))
+	at := reach.NewCourse(t.conn.at.Host)
+	req, err := http.NewRequestWithContext(at.Follow(t.ctx), http.MethodPost, t.conn.at.String(), strings.NewReader(text))
 	if err != nil {
 		return "", err
 	}
@@ -221,12 +209,12 @@ func (t *transport) post(text string) (string, error) {
 	}
 	resp, err := t.conn.http.Do(req)
 	if err != nil {
-		return "", t.explain(err)
+		return "", t.explain(at, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return "", t.explain(err)
+		return "", t.explain(at, err)
 	}
 	host := t.conn.at.Host
 	switch resp.StatusCode {
@@ -239,7 +227,7 @@ func (t *transport) post(text string) (string, error) {
 		return "", fmt.Errorf("%w: %s lets %q run nothing: put the account into Remote Management Users", adapter.ErrRefused, host,
 			t.conn.spec.Username)
 	case http.StatusServiceUnavailable:
-		return "", fmt.Errorf("%w: WinRM on %s is still starting", adapter.ErrUnreachable, host)
+		return "", reach.New(host, reach.Answering, errors.New("WinRM is still starting there"))
 	}
 	if strings.Contains(string(body), errStillRuns.Error()) {
 		return "", errStillRuns
@@ -250,20 +238,21 @@ func (t *transport) post(text string) (string, error) {
 	return string(body), fmt.Errorf("%s answers with status %d: %s", host, resp.StatusCode, printable.Text(string(body), 200))
 }
 
-func (t *transport) explain(err error) error {
+func (t *transport) explain(at *reach.Course, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	host := t.conn.at.Host
-	var op *net.OpError
-	var timeout net.Error
-	switch {
-	case certificate.Refused(err):
+	if certificate.Refused(err) {
 		return fmt.Errorf("%w: %s: %w; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, host, err)
-	case errors.As(err, &op) && op.Op == "dial":
-		quiet := errors.Is(op, syscall.EHOSTUNREACH) || errors.Is(op, syscall.EHOSTDOWN) || errors.As(err, &timeout) && timeout.Timeout()
-		return &unsent{host: host, silent: quiet && !errors.As(err, new(*net.DNSError)), err: op}
-	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+	}
+	unsent := at.Unsent(err)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s was not waited for: %w", host, err)
+	case unsent != nil:
+		return unsent
+	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s did not answer in time: %w", host, err)
 	}
 	return fmt.Errorf("the connection to %s was lost: %w", host, err)

@@ -12,6 +12,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/adapter/rest"
 )
 
@@ -89,36 +90,22 @@ func (c *conn) call(ctx context.Context, method, path string, form url.Values, i
 		return fmt.Errorf("%w: %w", adapter.ErrRefused, err)
 	}
 	first := int(c.best.Load())
-	none := &unsent{silent: true}
+	var none []*reach.Error
 	for i := range c.urls {
 		at := (first + i) % len(c.urls)
 		err := c.ask(ctx, c.urls[at], secret, method, path, form, into)
-		no, ok := errors.AsType[*unsent](err)
+		no, ok := errors.AsType[*reach.Error](err)
 		if !ok {
 			c.best.Store(int32(at))
 			return err
 		}
-		none.hosts = append(none.hosts, no.hosts...)
-		none.silent = none.silent && no.silent
-		none.err = no.err
+		none = append(none, no)
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return none
+	return reach.All(none)
 }
-
-// unsent says that a call did not get to any node. silent: nothing came back at all, not even a refusal.
-type unsent struct {
-	hosts  []string
-	silent bool
-	err    error
-}
-
-func (e *unsent) Error() string {
-	return fmt.Sprintf("cannot reach %s: %v", strings.Join(e.hosts, " or "), e.err)
-}
-func (e *unsent) Unwrap() []error { return []error{adapter.ErrUnreachable, e.err} }
 
 // unanswered says that a call was sent and its answer never came. It wraps no sentinel: nobody knows whether it was done.
 type unanswered struct {
@@ -139,7 +126,8 @@ func (c *conn) ask(ctx context.Context, at *url.URL, secret, method, path string
 	if form != nil {
 		body = strings.NewReader(form.Encode())
 	}
-	req, err := http.NewRequestWithContext(ctx, method, at.JoinPath("api2/json").String()+path, body)
+	course := reach.NewCourse(at.Host)
+	req, err := http.NewRequestWithContext(course.Follow(ctx), method, at.JoinPath("api2/json").String()+path, body)
 	if err != nil {
 		return fmt.Errorf("%w: %w", adapter.ErrRefused, err)
 	}
@@ -149,13 +137,13 @@ func (c *conn) ask(ctx context.Context, at *url.URL, secret, method, path string
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return explainTransport(ctx, at.Host, err)
+		return explainTransport(ctx, course, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return explainTransport(ctx, at.Host, err)
+		return explainTransport(ctx, course, err)
 	case len(text) > maxAnswer: // which is not one that is cut short
 		return fmt.Errorf("%w: the answer of %s is larger than %d bytes", adapter.ErrRefused, at.Host, maxAnswer)
 	}
@@ -170,7 +158,7 @@ func (c *conn) ask(ctx context.Context, at *url.URL, secret, method, path string
 	}{into})
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return explainTransport(ctx, at.Host, err)
+		return explainTransport(ctx, course, err)
 	case err != nil:
 		return fmt.Errorf("%w: %s does not answer like Proxmox VE: %w", adapter.ErrRefused, at.Host, err)
 	}

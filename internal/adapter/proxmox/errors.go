@@ -5,39 +5,33 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
 	"ebbtide/internal/adapter/printable"
+	"ebbtide/internal/adapter/reach"
 )
 
 // explainTransport says what a call that got no answer means.
-func explainTransport(ctx context.Context, host string, err error) error {
+func explainTransport(ctx context.Context, at *reach.Course, err error) error {
 	cause := context.Cause(ctx)
-	var op *net.OpError
-	var name *net.DNSError
-	var timeout net.Error
 	switch {
 	case errors.Is(cause, errClosed):
 		return errClosed
 	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("%s was not waited for: %w", host, cause)
+		return fmt.Errorf("%s was not waited for: %w", at.Address(), cause)
 	case certificate.Refused(err):
 		return fmt.Errorf("%w: %w; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, plainURL(err))
-	case errors.As(err, &name):
-		return &unsent{hosts: []string{host}, err: name}
-	case errors.As(err, &op) && op.Op == "dial":
-		silent := errors.Is(op, syscall.EHOSTUNREACH) || errors.Is(op, syscall.EHOSTDOWN) || errors.As(err, &timeout) && timeout.Timeout()
-		return &unsent{hosts: []string{host}, silent: silent, err: op}
 	}
-	return &unanswered{host: host, err: plainURL(err)}
+	if unsent := at.Unsent(err); unsent != nil {
+		return unsent
+	}
+	return &unanswered{host: at.Address(), err: plainURL(err)}
 }
 
 // plainURL leaves the address out, which is said already.
@@ -101,7 +95,7 @@ func (c *conn) explain(resp *http.Response, body []byte) error {
 		}
 		return fmt.Errorf("%w: the token %s may not do this: %s", adapter.ErrRefused, c.spec.Token, said)
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return fmt.Errorf("%w: %s says: %s; its services may still be starting", adapter.ErrUnreachable, host, said)
+		return reach.New(host, reach.Answering, fmt.Errorf("it says: %s; its services may still be starting", said))
 	case 595, 596, 599:
 		return &away{host: host, said: said}
 	}

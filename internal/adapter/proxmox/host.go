@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/plan"
 )
 
@@ -28,13 +29,18 @@ func (h *host) Probe(ctx context.Context) (plan.Observation, error) {
 	if err == nil {
 		return plan.Observation{State: plan.On, Detail: "answers"}, nil
 	}
-	none, unsent := errors.AsType[*unsent](err)
-	far, away := errors.AsType[*away](err)
-	seen := plan.Observation{State: plan.Unknown, Detail: strings.Join(strings.Fields(err.Error()), " ")}
-	switch {
-	case errors.Is(ctx.Err(), context.Canceled), !unsent && !away:
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return plan.Observation{}, fmt.Errorf("cannot probe node %q: %w", h.name, err)
-	case unsent && none.silent, away && !far.refused():
+	}
+	if seen, ok := reach.Seen(err, false); ok {
+		return seen, nil
+	}
+	far, away := errors.AsType[*away](err)
+	if !away {
+		return plan.Observation{}, fmt.Errorf("cannot probe node %q: %w", h.name, err)
+	}
+	seen := plan.Observation{State: plan.Unknown, Detail: strings.Join(strings.Fields(err.Error()), " ")}
+	if !far.refused() {
 		seen.State = plan.Unreachable
 	}
 	return seen, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"syscall"
 
 	"ebbtide/internal/adapter"
@@ -33,6 +34,23 @@ type Error struct {
 // New makes an Error.
 func New(address string, how How, err error) error { return &Error{address, how, err} }
 
+// All is what several ways to the same thing come to, of which none led there: it is silent where all of them are.
+func All(none []*Error) error {
+	if len(none) == 1 {
+		return none[0]
+	}
+	all := &Error{How: Silent, Err: adapter.ErrUnreachable}
+	var addresses []string
+	for _, e := range none {
+		addresses = append(addresses, e.Address)
+		if all.Err = e.Err; e.How != Silent {
+			all.How = e.How
+		}
+	}
+	all.Address = strings.Join(addresses, " or ")
+	return all
+}
+
 func (e *Error) Error() string {
 	text := fmt.Sprintf("cannot reach %s: %v", e.Address, e.Err)
 	if e.How == Refused {
@@ -43,9 +61,6 @@ func (e *Error) Error() string {
 
 // Unwrap gives adapter.ErrUnreachable and what was the matter.
 func (e *Error) Unwrap() []error { return []error{adapter.ErrUnreachable, e.Err} }
-
-// Silent reports whether nothing came back at all, not even a refusal.
-func (e *Error) Silent() bool { return e.How == Silent }
 
 // Classify tells what the error of a dial shows.
 func Classify(err error) How {

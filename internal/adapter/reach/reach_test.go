@@ -1,14 +1,19 @@
 package reach
 
 import (
+	"context"
 	"errors"
+	"io"
 	"net"
+	"net/http"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/plan"
 )
 
@@ -50,4 +55,47 @@ func TestWhatCountsAsSilence(t *testing.T) {
 	}
 	_, ok := Seen(adapter.ErrUnreachable, true)
 	require.False(t, ok, "a closed connection shows nothing of the machine")
+}
+
+// What a request over HTTPS that failed shows of its server: only a connection that nobody accepts is silence, and not a name that nobody
+// tells, nor a wait for a turn.
+func TestHowFarARequestCame(t *testing.T) {
+	silent := peertest.BlackHole(t)
+	closed := peertest.FreeAddress(t)
+	reset := peertest.Listen(t, func(conn net.Conn) { _ = conn.Close() })
+	nonsense := peertest.Listen(t, func(conn net.Conn) { _, _ = conn.Write([]byte("220 mail.example ready\r\n")) })
+	mute := peertest.Listen(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+	deaf := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", silent) // a name server that never answers
+	}}
+	for what, tt := range map[string]struct {
+		address string
+		want    How
+	}{
+		"nothing comes back":          {silent, Silent},
+		"it refuses the connection":   {closed, Refused},
+		"it ends the connection":      {reset, Answering},
+		"it speaks something else":    {nonsense, Answering},
+		"it says nothing":             {mute, Answering},
+		"the name servers are silent": {"nas.test:443", Local},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			at := NewCourse(tt.address)
+			ctx, cancel := context.WithTimeout(at.Follow(t.Context()), 300*time.Millisecond)
+			defer cancel()
+			client := &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Resolver: deaf}).DialContext}}
+			defer client.CloseIdleConnections()
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+tt.address, nil)
+			require.NoError(t, err)
+			resp, err := client.Do(req)
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+			require.Error(t, err)
+			none, ok := errors.AsType[*Error](at.Unsent(err))
+			require.True(t, ok, "%v", err)
+			require.Equal(t, tt.want, none.How, "%v", none)
+		})
+	}
 }

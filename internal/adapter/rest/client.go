@@ -20,6 +20,7 @@ import (
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
 	"ebbtide/internal/adapter/lockout"
+	"ebbtide/internal/adapter/reach"
 )
 
 // What a client allows itself and its server.
@@ -271,23 +272,23 @@ func (c *Client) under(ctx context.Context, base string, asks bool, exchange fun
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	at := &course{address: strings.TrimPrefix(base, "https://")}
+	at := reach.NewCourse(strings.TrimPrefix(base, "https://"))
 	if deadline, ok := ctx.Deadline(); ok {
 		late := time.AfterFunc(time.Until(deadline)*3/4, func() {
-			if !at.connected.Load() {
-				cancel(errSilent)
+			if !at.Connected() {
+				cancel(reach.ErrSilent)
 			}
 		})
 		defer late.Stop()
 	}
-	err := exchange(at.follow(ctx))
+	err := exchange(at.Follow(ctx))
 	if err == nil || explained(err) {
 		return err
 	}
-	if !at.connected.Load() {
+	if !at.Connected() {
 		c.http.CloseIdleConnections() // also ends a dial that nobody waits for any more
 	}
-	return at.explain(ctx, err, asks)
+	return explain(ctx, at, err, asks)
 }
 
 // Bound gives a context that ends with ctx and, as adapter.ErrUnreachable, with the connection.

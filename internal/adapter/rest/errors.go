@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
-	"sync/atomic"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
@@ -25,8 +22,6 @@ var (
 	// ErrLost says that a request was sent and the connection broke before its answer: nobody knows whether it was done,
 	// but after a shutdown it is what one would expect.
 	ErrLost = errors.New("the connection broke before the answer")
-
-	errSilent = errors.New("no answer to the connection")
 )
 
 // StatusError says what an answer means that is not a success. It wraps one of the sentinels, or a context error where
@@ -54,63 +49,29 @@ func explained(err error) bool {
 	return status
 }
 
-// course is how far a request came.
-type course struct {
-	address   string
-	connected atomic.Bool // there is a connection
-	sent      atomic.Bool // the request is on it
-}
-
-func (a *course) follow(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		ConnectDone: func(_, _ string, err error) {
-			if err == nil {
-				a.connected.Store(true)
-			}
-		},
-		GotConn:      func(httptrace.GotConnInfo) { a.connected.Store(true) },
-		WroteHeaders: func() { a.sent.Store(true) },
-	})
-}
-
 // explain says what became of a request that got no answer. asks: it would have changed nothing.
-func (a *course) explain(ctx context.Context, err error, asks bool) error {
+func explain(ctx context.Context, at *reach.Course, err error, asks bool) error {
 	cause := context.Cause(ctx)
-	op, dial := errors.AsType[*net.OpError](err)
 	switch {
 	case certificate.Refused(err):
-		return fmt.Errorf("%w: %s: %v; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, a.address,
+		return fmt.Errorf("%w: %s: %v; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, at.Address(),
 			err) //nolint:errorlint // only the sentinel is for others
 	case errors.Is(cause, adapter.ErrUnreachable): // the connection was closed
 		return cause
 	case errors.Is(cause, context.Canceled):
-		return fmt.Errorf("%s: %w", a.address, cause)
-	case dial && op.Op == "dial":
-		return reach.New(a.address, reach.Classify(err), plainly(op))
-	case !a.connected.Load():
-		return reach.New(a.address, reach.Silent, errSilent)
-	case !a.sent.Load():
-		return reach.New(a.address, reach.Answering,
-			fmt.Errorf("it does not complete the TLS handshake (%v)",
-				plainly(err))) //nolint:errorlint // a deadline in it would read as if nobody knew
+		return fmt.Errorf("%s: %w", at.Address(), cause)
+	}
+	unsent := at.Unsent(err)
+	switch {
+	case unsent != nil:
+		return unsent
 	case asks:
-		return reach.New(a.address, reach.Answering,
-			fmt.Errorf("it took the request and did not answer (%v)", plainly(err))) //nolint:errorlint // as above
+		return reach.New(at.Address(), reach.Answering,
+			fmt.Errorf("it took the request and did not answer (%v)", reach.Plainly(err))) //nolint:errorlint // a deadline in it would read as if nobody knew
 	case cause != nil:
-		return fmt.Errorf("%s did not answer in time, so it is unknown whether it was done: %w", a.address, cause)
+		return fmt.Errorf("%s did not answer in time, so it is unknown whether it was done: %w", at.Address(), cause)
 	}
-	return fmt.Errorf("%w of %s: %v", ErrLost, a.address, plainly(err)) //nolint:errorlint // what it was is for people
-}
-
-// plainly leaves out the request, whose address may hold more than is for people.
-func plainly(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return errors.New(printable.Text(err.Error(), 200))
-		}
-		err = inner
-	}
+	return fmt.Errorf("%w of %s: %v", ErrLost, at.Address(), reach.Plainly(err)) //nolint:errorlint // what it was is for people
 }
 
 // explainStatus says what an answer means that is not a success. A command that ends in a server's own failure may have

@@ -63,9 +63,9 @@ func TestContractOnTheDouble(t *testing.T) {
 		set, n := openNAS(t, nas, &schema.Wake{MAC: mac, Broadcast: broadcast})
 		return &contracttest.Thing{
 			Node: n, Can: nasSpec().Verbs() | plan.VerbSet(plan.Start), Truth: nas.State, Mute: true, Elsewhere: plan.VerbSet(plan.Start),
-			Silence: nas.Down,
-			Freeze:  func() { nas.Freeze(true) },
-			Close:   set.Close,
+			Silence: nas.Down, RefusalIsSilence: true,
+			Freeze: func() { nas.Freeze(true) },
+			Close:  set.Close,
 		}
 	}})
 }

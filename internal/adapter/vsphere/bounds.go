@@ -1,12 +1,16 @@
 package vsphere
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+
+	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/adapter/reach"
 
 	"github.com/vmware/govmomi/vim25/soap"
 )
@@ -68,17 +72,25 @@ type budget struct{ whole, left room }
 
 type bounded struct{ *http.Transport }
 
-// RoundTrip bounds the body of the answer.
+// RoundTrip bounds the body of the answer, and says how a server was not reached.
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := b.Transport.RoundTrip(req)
-	if err == nil {
-		b, ok := req.Context().Value(roomKey{}).(*budget)
-		if !ok {
-			b = &budget{smallRoom, smallRoom}
-		}
-		resp.Body = &boundedBody{ReadCloser: resp.Body, budget: b}
+	ctx, at := req.Context(), reach.NewCourse(req.URL.Host)
+	resp, err := b.Transport.RoundTrip(req.WithContext(at.Follow(ctx)))
+	switch {
+	case err != nil && (certificate.Refused(err) || errors.Is(ctx.Err(), context.Canceled)):
+		return nil, err
+	case err != nil:
+		return nil, cmp.Or(at.Unsent(err), err)
+	case resp.StatusCode == http.StatusServiceUnavailable:
+		_ = resp.Body.Close() // it says no more than the status does
+		return nil, reach.New(req.URL.Host, reach.Answering, errors.New("its services are still starting (503 Service Unavailable)"))
 	}
-	return resp, err
+	left, ok := ctx.Value(roomKey{}).(*budget)
+	if !ok {
+		left = &budget{smallRoom, smallRoom}
+	}
+	resp.Body = &boundedBody{ReadCloser: resp.Body, budget: left}
+	return resp, nil
 }
 
 // boundedBody is the body of an answer as far as there is room for it.

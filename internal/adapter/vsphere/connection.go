@@ -38,11 +38,12 @@ type pace struct {
 	retry   time.Duration // the first pause before a broken watch is mended; doubles
 	longest time.Duration // the longest such pause
 	lockout time.Duration // the first pause after a refused login; doubles up to 15 minutes
+	connect time.Duration // the longest that a server may take to accept a connection
 }
 
 var defaultPace = pace{
 	wait: 10 * time.Second, grace: 5 * time.Second, call: 15 * time.Second,
-	retry: time.Second, longest: 15 * time.Second, lockout: time.Minute,
+	retry: time.Second, longest: 15 * time.Second, lockout: time.Minute, connect: 5 * time.Second,
 }
 
 // concurrency bounds the calls of a connection. More than this makes a vCenter slower, not faster.
@@ -147,7 +148,7 @@ func (c *Conn) client() *soap.Client {
 	transport := client.DefaultTransport()
 	transport.TLSClientConfig = c.tls.Clone()
 	transport.DialTLSContext = nil // govmomi's own knows only its own way of thumbprints
-	transport.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext
+	transport.DialContext = (&net.Dialer{Timeout: c.pace.connect, KeepAlive: 15 * time.Second}).DialContext
 	transport.Proxy = nil // a proxy may be down when this is needed most
 	// Go keeps two idle connections unless told otherwise. The handshakes of the others would cost more than the calls.
 	transport.MaxIdleConnsPerHost = concurrency + 1

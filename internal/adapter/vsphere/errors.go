@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"reflect"
 	"strings"
 
@@ -38,10 +37,6 @@ func explain(err error) error {
 		return fmt.Errorf("%w: %s; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, oneLine(err))
 	case errors.Is(err, context.Canceled):
 		return err
-	case unsent(err):
-		return fmt.Errorf("%w: %s", adapter.ErrUnreachable, oneLine(err))
-	case strings.Contains(err.Error(), "503 "): // a vCenter that boots; govmomi gives the status as text only
-		return fmt.Errorf("%w: %s; its services are still starting", adapter.ErrUnreachable, oneLine(err))
 	default:
 		return fmt.Errorf("%w (%s)", errUnanswered, oneLine(err))
 	}
@@ -66,12 +61,6 @@ func isFault(err error) bool {
 		}
 	}
 	return false
-}
-
-// unsent reports whether the request never reached the server as a whole: it dropped the connection before.
-func unsent(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "write")
 }
 
 // hint says what a fault means and what to do about it.

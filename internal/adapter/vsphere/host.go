@@ -11,6 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/plan"
 )
 
@@ -101,16 +102,21 @@ func (n *hostNode) look(ctx context.Context, find func(context.Context, *Conn) (
 		seen = now
 		return nil
 	})
-	switch {
-	case err == nil, seen.Detail != "":
+	none, _ := errors.AsType[*reach.Error](ofLastWay(err))
+	switch runs := none != nil && (none.How == reach.Refused || none.How == reach.Answering); {
+	case err == nil:
 		return seen, nil
-	case errors.Is(err, context.Canceled):
-		return plan.Observation{}, fmt.Errorf("cannot probe host %q: %w", n.name, err)
-	case errors.Is(err, adapter.ErrUnreachable) && !errors.Is(err, errClosed) && n.conns[len(n.conns)-1].direct():
-		return plan.Observation{State: plan.Unreachable, Detail: oneLine(err)}, nil // it is the host itself that is silent
-	default:
-		return plan.Observation{}, fmt.Errorf("cannot probe host %q: %w", n.name, err)
+	case seen.State == plan.Unreachable && runs: // its agents end long before its datastores are unmounted
+		return plan.Observation{State: plan.Unknown, Detail: seen.Detail + "; " + oneLine(none)}, nil
+	case seen.Detail != "":
+		return seen, nil
 	}
+	if !errors.Is(err, context.Canceled) && n.conns[len(n.conns)-1].direct() { // it is the host itself that is asked
+		if none, ok := reach.Seen(ofLastWay(err), false); ok {
+			return none, nil
+		}
+	}
+	return plan.Observation{}, fmt.Errorf("cannot probe host %q: %w", n.name, err)
 }
 
 // observation says what a host's properties mean.

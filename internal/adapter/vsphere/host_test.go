@@ -95,6 +95,29 @@ func TestHostDirectly(t *testing.T) {
 	require.Empty(t, e.VCenter().Calls())
 }
 
+// Its agents end long before its datastores are unmounted: vCenter hears nothing of it, it refuses connections, and it is not off.
+func TestAHostWhoseAgentsHaveEndedIsNotSilent(t *testing.T) {
+	for name, via := range map[string]string{"through vCenter": "vcenter", "directly": "esx01"} {
+		t.Run(name, func(t *testing.T) {
+			e := start(t, vspheresim.Options{HostsPerCluster: 2, HostOff: 4 * time.Second})
+			e.direct(t, "esx01")
+			s := &HostSpec{Host: "esx01"}
+			if via == "vcenter" {
+				s.Fallback = "esx01"
+			}
+			n := e.node(t, "esx01", via, s)
+			contracttest.UntilState(t, n, plan.On)
+			require.NoError(t, contracttest.Do(t, n, plan.Stop))
+			require.Contains(t, contracttest.UntilState(t, n, plan.Unknown).Detail, "the machine runs, but nothing listens there")
+			for e.HostOn("esx01") {
+				state := contracttest.Probe(t, n).State
+				require.True(t, state != plan.Unreachable || !e.HostOn("esx01"))
+			}
+			contracttest.UntilState(t, n, plan.Unreachable)
+		})
+	}
+}
+
 func TestHostThatWasOffFromTheStart(t *testing.T) {
 	e := start(t, vspheresim.Options{})
 	e.direct(t, "esx01")

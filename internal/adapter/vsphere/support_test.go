@@ -20,6 +20,7 @@ import (
 var quick = pace{
 	wait: time.Second, grace: time.Second, call: 5 * time.Second,
 	retry: 50 * time.Millisecond, longest: 200 * time.Millisecond, lockout: time.Minute,
+	connect: 500 * time.Millisecond,
 }
 
 // secrets are literal here: a reference's Env is the secret itself.

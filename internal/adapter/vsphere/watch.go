@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,11 +40,14 @@ func (c *Conn) settle(ctx context.Context, hurry bool) error {
 			inv.mu.Unlock()
 			return c.about(err)
 		}
-		turn := inv.turn
+		turn, before := inv.turn, inv.failure
 		inv.mu.Unlock()
 		select {
 		case <-turn:
 		case <-ctx.Done():
+			if before != nil && !errors.Is(ctx.Err(), context.Canceled) { // which is how it still is
+				return c.about(before)
+			}
 			return c.about(fmt.Errorf("no answer yet: %w", unreachable(ctx)))
 		}
 	}

@@ -24,7 +24,7 @@ func answered(err error) bool {
 // byWays tries the ways to a node in order, the first being via, until one answers. All but the last get half
 // of the time that is left, and a way that is known to be broken none.
 func byWays(ctx context.Context, conns []*Conn, ask func(ctx context.Context, c *Conn) error) error {
-	var failed error
+	var failed waysError
 	for i, c := range conns {
 		err := func() error {
 			ctx, cancel := ctx, context.CancelFunc(func() {})
@@ -41,16 +41,33 @@ func byWays(ctx context.Context, conns []*Conn, ask func(ctx context.Context, c 
 		if answered(err) {
 			return err
 		}
-		if failed == nil {
-			failed = err
-		} else {
-			failed = fmt.Errorf("%w; %w", failed, err)
-		}
+		failed = append(failed, err)
 		if ctx.Err() != nil {
 			break
 		}
 	}
 	return failed
+}
+
+// waysError says why each way in turn led to no answer.
+type waysError []error
+
+func (e waysError) Error() string {
+	var texts []string
+	for _, err := range e {
+		texts = append(texts, err.Error())
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (e waysError) Unwrap() []error { return e }
+
+// ofLastWay gives what an error says of the last way that was tried: another may be another system's.
+func ofLastWay(err error) error {
+	if ways, ok := errors.AsType[waysError](err); ok {
+		return ways[len(ways)-1]
+	}
+	return err
 }
 
 // watchNode calls seen with what look says whenever something may have changed, until ctx ends. Where there is no

@@ -93,8 +93,9 @@ func TestContractOfANodeWithABMC(t *testing.T) {
 		})
 		return &contracttest.Thing{
 			Node: n, Can: plan.VerbSet(plan.Stop, plan.Force, plan.Start), Truth: host.State,
-			Elsewhere: plan.VerbSet(plan.Start),
-			Vanish:    func() { host.Break(fake.Vanished) },
+			Elsewhere:        plan.VerbSet(plan.Start),
+			Vanish:           func() { host.Break(fake.Vanished) },
+			RefusalIsSilence: true,
 			Silence: func() {
 				host.Break(fake.Silent)
 				bmc.set(plan.Unknown, adapter.ErrUnreachable)

@@ -52,7 +52,7 @@ func (s *Sim) Direct(hostName string) (*Server, error) {
 	h.direct = srv
 	s.mu.Unlock()
 	if !s.HostOn(hostName) {
-		srv.Stop()
+		return srv, srv.Vanish()
 	}
 	return srv, nil
 }

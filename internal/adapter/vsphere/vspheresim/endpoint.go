@@ -23,6 +23,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"ebbtide/internal/adapter/peertest/hole"
 )
 
 // endpoint is an HTTPS server on 127.0.0.1. Its address and certificate stay the same
@@ -35,6 +37,7 @@ type endpoint struct {
 	mu       sync.Mutex
 	server   *http.Server // nil while stopped
 	listener net.Listener
+	silent   *hole.Hole    // where it was, once it has vanished
 	gate     chan struct{} // closed while the endpoint answers
 	open     map[*gatedConn]struct{}
 	served   sync.WaitGroup
@@ -76,12 +79,15 @@ func (e *endpoint) CertificatePEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.cert.Certificate[0]})
 }
 
-// Start listens again after Stop. It does nothing if the endpoint is up.
+// Start listens again after Stop or Vanish. It does nothing if the endpoint is up.
 func (e *endpoint) Start() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.server != nil {
 		return nil
+	}
+	if err := e.appear(); err != nil {
+		return err
 	}
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", e.addr)
 	if err != nil {
@@ -108,6 +114,7 @@ func (e *endpoint) Stop() {
 	e.mu.Lock()
 	server, listener := e.server, e.listener
 	e.server = nil
+	_ = e.appear() // which only fails for what is no socket
 	e.mu.Unlock()
 	if server != nil {
 		// In this order: the server says goodbye on each connection, which a frozen one would never let through.
@@ -116,6 +123,26 @@ func (e *endpoint) Stop() {
 		_ = server.Close()
 	}
 	e.served.Wait()
+}
+
+// Vanish drops all connections and answers to no new one, as a machine without power does.
+func (e *endpoint) Vanish() error {
+	e.Stop()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	silent, err := hole.Open(e.addr)
+	e.silent = silent
+	return err
+}
+
+// appear ends what Vanish began.
+func (e *endpoint) appear() error {
+	silent := e.silent
+	e.silent = nil
+	if silent == nil {
+		return nil
+	}
+	return silent.Close()
 }
 
 // Freeze makes the endpoint accept connections and never answer, like a machine whose software hangs.

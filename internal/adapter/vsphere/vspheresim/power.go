@@ -99,8 +99,9 @@ func (s *Sim) CutHost(name string) error {
 	defer s.failOver()
 	direct := h.direct
 	s.mu.Unlock()
+	var err error
 	if direct != nil {
-		direct.Stop()
+		err = direct.Vanish()
 	}
 	s.tell("host", h.name, false) // before its VMs: they go because it goes
 	protected := s.protects(h)
@@ -110,7 +111,23 @@ func (s *Sim) CutHost(name string) error {
 		}
 	}
 	s.vcenter.showHost(h.object, types.HostSystemConnectionStateNotResponding, types.HostSystemPowerStateUnknown)
-	return nil
+	return err
+}
+
+// endAgents ends what answers for a host that shuts down, long before it is off: it refuses connections, and vCenter hears nothing of it.
+func (s *Sim) endAgents(h *host) {
+	h.move.Lock()
+	defer h.move.Unlock()
+	s.mu.Lock()
+	direct, on := h.direct, h.on
+	s.mu.Unlock()
+	if !on {
+		return
+	}
+	if direct != nil {
+		direct.Stop()
+	}
+	s.vcenter.showHost(h.object, types.HostSystemConnectionStateNotResponding, types.HostSystemPowerStateUnknown)
 }
 
 func (s *Sim) hostOf(m *machine) *host {
@@ -226,6 +243,7 @@ func (h *hostMethods) ShutdownHostTask(_ *simulator.Context, r *types.ShutdownHo
 	if behaves.Hang {
 		return body
 	}
+	s.after(s.options.HostOff/2, func() { s.endAgents(h.truth) })
 	s.after(s.options.HostOff, func() { _ = s.CutHost(h.truth.name) }) // the host exists
 	return body
 }

@@ -197,6 +197,37 @@ func TestZFSIsCleanOnlyAfterAFlush(t *testing.T) {
 	require.Equal(t, plan.On, contracttest.Probe(t, n).State)
 }
 
+// TestOnlyZFSItselfSaysThatAPoolIsExported: a file that can't be read says nothing of the pool, and a flush that nothing can prove is none.
+func TestOnlyZFSItselfSaysThatAPoolIsExported(t *testing.T) {
+	for os, c := range map[string]struct {
+		state  plan.State
+		clean  plan.Fact // once it was flushed
+		detail string
+	}{
+		"":        {plan.On, plan.Yes, "after the flush"},
+		"FreeBSD": {plan.On, plan.Yes, "after the flush"},
+		"illumos": {plan.On, plan.NotKnown, "the pool is imported (ONLINE), and its transaction groups can't be read, so that no flush can be proven"},
+	} {
+		m := newZFS()
+		m.is["os"] = os
+		_, _, n := start(t, m)
+		require.NoError(t, contracttest.Do(t, n, plan.Flush), os)
+		seen := contracttest.Probe(t, n)
+		require.Equal(t, c.state, seen.State, os)
+		require.Equal(t, c.clean, seen.Clean, os)
+		require.Contains(t, seen.Detail, c.detail)
+		require.NoError(t, contracttest.Do(t, n, plan.Stop), os)
+		require.Equal(t, plan.Off, contracttest.Probe(t, n).State, os)
+	}
+	m := newZFS()
+	m.is["os"] = "none" // the module is not loaded, or ZFS is hidden in a container
+	_, _, n := start(t, m)
+	_, err := n.Probe(t.Context())
+	require.ErrorIs(t, err, adapter.ErrRefused)
+	require.ErrorContains(t, err, "/dev/zfs and /proc/self/mounts are required")
+	require.ErrorIs(t, contracttest.Do(t, n, plan.Flush), adapter.ErrRefused)
+}
+
 func TestSudoThatAsksForAPasswordIsToldOf(t *testing.T) {
 	m := newLVMCache()
 	server, _, n := start(t, m)

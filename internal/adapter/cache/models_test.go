@@ -184,16 +184,28 @@ func newZFS() *model {
 			"dirty": "4194304",
 		},
 		lines: []string{
-			"cat /proc/spl/kstat/zfs/tank/txgs", "zfs get -Hp -o name,value,source sync tank/vm tank/vol", "sudo -n zpool sync tank",
+			"cat /proc/spl/kstat/zfs/tank/txgs", "sysctl -n kstat.zfs.tank.misc.txgs", "zpool list -H -o name,health", "zfs get -Hp -o name,value,source sync tank/vm tank/vol", "sudo -n zpool sync tank",
 			"sudo -n zpool export tank", "sudo -n zpool import tank", "sudo -n zfs set 'sync=always' tank/vm tank/vol",
 			"sudo -n zfs set 'sync=disabled' tank/vm", "sudo -n zfs inherit sync tank/vm", "sudo -n zfs inherit sync tank/vol",
 		},
 	}
 	m.answer = func(is map[string]string, line, _ string) (string, int, bool) {
 		switch f := strings.Fields(strings.ReplaceAll(line, "'", "")); {
+		case f[0] == "sysctl" && is["imported"] == "no":
+			return "sysctl: unknown oid 'kstat.zfs.tank.misc.txgs'", 1, true
 		case f[0] == "cat" && is["imported"] == "no":
 			return "cat: /proc/spl/kstat/zfs/tank/txgs: No such file or directory", 1, true
-		case f[0] == "cat":
+		case f[0] == "cat" && is["os"] != "":
+			return "cat: /proc/spl/kstat/zfs/tank/txgs: No such file or directory", 1, true
+		case f[0] == "sysctl" && is["os"] != "FreeBSD":
+			return "sysctl: cannot stat /proc/sys/kstat/zfs/tank/misc/txgs: No such file or directory", 1, true
+		case f[0] == "zpool" && is["os"] == "none":
+			return "/dev/zfs and /proc/self/mounts are required.", 1, true
+		case f[0] == "zpool" && is["imported"] == "no":
+			return "rpool\tONLINE\n", 0, true
+		case f[0] == "zpool":
+			return "rpool\tONLINE\ntank\tONLINE\n", 0, true
+		case f[0] == "cat", f[0] == "sysctl":
 			var n int
 			_, _ = fmt.Sscan(is["txg"], &n)
 			const row = "%d %d %s %s 0 0 0 0 5119934172 4508 32163 1004418\n"

@@ -53,6 +53,12 @@ func (s *ZFSSpec) verbs() plan.Verbs {
 
 func (s *ZFSSpec) system() system { return &zfs{spec: *s} }
 
+// history lists the commands that print the transaction groups: of Linux, and of FreeBSD, whose OpenZFS has them as a sysctl
+// (module/os/freebsd/spl/spl_kstat.c: kstat.MODULE.POOL.CLASS.NAME). illumos keeps none.
+func (s *ZFSSpec) history() [][]string {
+	return [][]string{{"cat", s.txgs()}, {"sysctl", "-n", "kstat.zfs." + s.Pool + ".misc.txgs"}}
+}
+
 func (s *ZFSSpec) txgs() string { return "/proc/spl/kstat/zfs/" + s.Pool + "/txgs" }
 
 func (s *ZFSSpec) typed() typed {
@@ -92,22 +98,30 @@ type zfs struct {
 const settling = time.Minute
 
 func (z *zfs) look(ctx context.Context, at host) (plan.Observation, settings, error) {
-	res, err := at.run(ctx, "cat", z.spec.txgs())
+	groups, why, err := z.groups(ctx, at)
 	if err != nil {
 		return plan.Observation{}, nil, err
 	}
-	if res.Code != 0 {
-		if z.spec.Export { // nothing of a pool that is not imported is in memory
+	seen := z.judge(groups)
+	if why != "" {
+		health, imported, err := z.health(ctx, at)
+		switch {
+		case err != nil:
+			return plan.Observation{}, nil, err
+		case !imported && z.spec.Export: // nothing of a pool that is not imported is in memory
 			return plan.Observation{State: plan.Off, Detail: "the pool is not imported"}, nil, nil
+		case !imported:
+			return unknown("the pool %s is not imported", z.spec.Pool), nil, nil
 		}
-		return unknown("the pool %s is not imported: %s", z.spec.Pool, said(res)), nil, nil
+		seen.Detail = fmt.Sprintf("the pool is imported (%s), and its transaction groups can't be read, so that no flush can be proven: %s",
+			health, why)
 	}
-	seen := z.judge(readTxgs(res.Stdout))
 	if len(z.spec.Datasets) == 0 {
 		return seen, nil, nil
 	}
 	argv := append([]string{"zfs", "get", "-Hp", "-o", "name,value,source", "sync"}, z.spec.Datasets...)
-	if res, err = at.run(ctx, argv...); err != nil {
+	res, err := at.run(ctx, argv...)
+	if err != nil {
 		return plan.Observation{}, nil, err
 	}
 	if res.Code != 0 {
@@ -132,6 +146,41 @@ func (z *zfs) look(ctx context.Context, at host) (plan.Observation, settings, er
 		seen.Protected = plan.NotKnown
 	}
 	return seen, was, nil
+}
+
+// groups reads the transaction groups that the kernel remembers; why says what keeps them from being read, as it is where the pool is not
+// imported.
+func (z *zfs) groups(ctx context.Context, at host) (all []txg, why string, err error) {
+	for _, argv := range z.spec.history() {
+		res, err := at.run(ctx, argv...)
+		switch {
+		case err != nil:
+			return nil, "", err
+		case res.Code == 0:
+			return readTxgs(res.Stdout), "", nil
+		case why == "":
+			why = said(res)
+		}
+	}
+	return nil, why, nil
+}
+
+// health asks ZFS itself whether the pool is imported, and how it is. That it could not be asked is an error, and no answer.
+func (z *zfs) health(ctx context.Context, at host) (health string, imported bool, err error) {
+	argv := []string{"zpool", "list", "-H", "-o", "name,health"}
+	res, err := at.run(ctx, argv...)
+	if err != nil {
+		return "", false, err
+	}
+	if res.Code != 0 {
+		return "", false, refused(argv, res)
+	}
+	for line := range strings.Lines(res.Stdout) {
+		if name, health, found := strings.Cut(strings.TrimSpace(line), "\t"); found && name == z.spec.Pool {
+			return health, true, nil
+		}
+	}
+	return "", false, nil
 }
 
 // txg is a transaction group as the kernel's history has it.
@@ -229,15 +278,17 @@ func (z *zfs) back(ctx context.Context, at host, was settings) error {
 }
 
 func (z *zfs) flush(ctx context.Context, at host) error {
-	res, err := at.run(ctx, "cat", z.spec.txgs())
+	groups, why, err := z.groups(ctx, at)
 	if err != nil {
 		return err
 	}
-	if res.Code != 0 && z.spec.Export {
-		return nil // exported: nothing is in memory
+	if why != "" && z.spec.Export {
+		if _, imported, err := z.health(ctx, at); err != nil || !imported {
+			return err // exported: nothing is in memory
+		}
 	}
 	var open uint64
-	for _, g := range readTxgs(res.Stdout) {
+	for _, g := range groups {
 		open = max(open, g.number)
 	}
 	if _, err := at.must(ctx, "zpool", "sync", z.spec.Pool); err != nil {

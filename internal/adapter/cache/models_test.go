@@ -190,21 +190,11 @@ func newZFS() *model {
 		},
 	}
 	m.answer = func(is map[string]string, line, _ string) (string, int, bool) {
-		switch f := strings.Fields(strings.ReplaceAll(line, "'", "")); {
-		case f[0] == "sysctl" && is["imported"] == "no":
-			return "sysctl: unknown oid 'kstat.zfs.tank.misc.txgs'", 1, true
-		case f[0] == "cat" && is["imported"] == "no":
-			return "cat: /proc/spl/kstat/zfs/tank/txgs: No such file or directory", 1, true
-		case f[0] == "cat" && is["os"] != "":
-			return "cat: /proc/spl/kstat/zfs/tank/txgs: No such file or directory", 1, true
-		case f[0] == "sysctl" && is["os"] != "FreeBSD":
-			return "sysctl: cannot stat /proc/sys/kstat/zfs/tank/misc/txgs: No such file or directory", 1, true
-		case f[0] == "zpool" && is["os"] == "none":
-			return "/dev/zfs and /proc/self/mounts are required.", 1, true
-		case f[0] == "zpool" && is["imported"] == "no":
-			return "rpool\tONLINE\n", 0, true
-		case f[0] == "zpool":
-			return "rpool\tONLINE\ntank\tONLINE\n", 0, true
+		f := strings.Fields(strings.ReplaceAll(line, "'", ""))
+		if out, code, is := zfsLacks(is, f[0]); is {
+			return out, code, true
+		}
+		switch {
 		case f[0] == "cat", f[0] == "sysctl":
 			var n int
 			_, _ = fmt.Sscan(is["txg"], &n)
@@ -239,6 +229,24 @@ func newZFS() *model {
 		return "", 0, true
 	}
 	return m
+}
+
+// zfsLacks is what a program says of a pool that is not imported, or on a system that does not have it.
+func zfsLacks(is map[string]string, program string) (out string, code int, lacks bool) {
+	gone, os := is["imported"] == "no", is["os"]
+	switch {
+	case program == "sysctl" && (gone || os != "FreeBSD"):
+		return "sysctl: unknown oid 'kstat.zfs.tank.misc.txgs'", 1, true
+	case program == "cat" && (gone || os != ""):
+		return "cat: /proc/spl/kstat/zfs/tank/txgs: No such file or directory", 1, true
+	case program == "zpool" && os == "none":
+		return "/dev/zfs and /proc/self/mounts are required.", 1, true
+	case program == "zpool" && gone:
+		return "rpool\tONLINE\n", 0, true
+	case program == "zpool":
+		return "rpool\tONLINE\ntank\tONLINE\n", 0, true
+	}
+	return "", 0, false
 }
 
 func newOpenCAS() *model {

@@ -79,6 +79,12 @@ func Classify(err error) How {
 	return Local
 }
 
+// Runs reports whether an error shows that something runs there, though it does not do its part.
+func Runs(err error) bool {
+	none, ok := errors.AsType[*Error](err)
+	return ok && (none.How == Refused || none.How == Answering)
+}
+
 // Seen turns an error into what it shows of the machine itself; false if it shows nothing. A machine that can't be reached
 // is Unreachable only if nothing came back from it at all, because that may come to count as a proof that it is off; one
 // that refuses or accepts a connection and says no more is Unknown, unless refusal says that a refusal counts as silence

@@ -88,6 +88,9 @@ var hints = []hint{
 }
 
 func explainFault(err error) error {
+	if expired(err) { // which is a kind of NoPermission
+		return fmt.Errorf("%w: its session has ended (%s)", adapter.ErrUnreachable, oneLine(err))
+	}
 	var denied *types.NoPermission
 	if _, ok := fault.As(err, &denied); ok {
 		return fmt.Errorf("%w: the account lacks the privilege %s: add it to the account's role", adapter.ErrRefused, denied.PrivilegeId)

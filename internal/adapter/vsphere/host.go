@@ -102,17 +102,17 @@ func (n *hostNode) look(ctx context.Context, find func(context.Context, *Conn) (
 		seen = now
 		return nil
 	})
-	none, _ := errors.AsType[*reach.Error](ofLastWay(err))
-	switch runs := none != nil && (none.How == reach.Refused || none.How == reach.Answering); {
+	own := ofLastWay(err)
+	switch {
 	case err == nil:
 		return seen, nil
-	case seen.State == plan.Unreachable && runs: // its agents end long before its datastores are unmounted
-		return plan.Observation{State: plan.Unknown, Detail: seen.Detail + "; " + oneLine(none)}, nil
+	case seen.State == plan.Unreachable && reach.Runs(own): // its agents end long before its datastores are unmounted
+		return plan.Observation{State: plan.Unknown, Detail: seen.Detail + "; " + oneLine(own)}, nil
 	case seen.Detail != "":
 		return seen, nil
 	}
 	if !errors.Is(err, context.Canceled) && n.conns[len(n.conns)-1].direct() { // it is the host itself that is asked
-		if none, ok := reach.Seen(ofLastWay(err), false); ok {
+		if none, ok := reach.Seen(own, false); ok {
 			return none, nil
 		}
 	}

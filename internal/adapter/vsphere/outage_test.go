@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
@@ -149,6 +150,29 @@ func TestVCenterThatRefusesToLogIn(t *testing.T) {
 	require.NoError(t, contracttest.Do(t, n, plan.Stop))
 	contracttest.UntilState(t, n, plan.Off)
 	require.Equal(t, 1, e.VCenter().Calls()["Login"])
+}
+
+// A session that has ended, and a restarted vCenter that does not know its own view any more, say nothing of a VM: it is not gone, and
+// refuses nothing.
+func TestAWatchThatBreaksSaysNothingOfAVM(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]types.BaseMethodFault{
+		"session": &types.NotAuthenticated{}, "view": &types.ManagedObjectNotFound{}, "server": &types.RuntimeFault{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := start(t, vspheresim.Options{VMs: vms("web01")})
+			n := e.vm(t, "web01")
+			contracttest.UntilState(t, n, plan.On)
+			e.VCenter().Fail("CreateContainerView", fault) // as long as it starts
+			e.VCenter().ExpireSessions()
+			waitBroken(t, e.vcenter)
+			require.ErrorIs(t, contracttest.Do(t, n, plan.Stop), adapter.ErrUnreachable)
+			seen, err := n.Probe(t.Context())
+			require.ErrorIs(t, err, adapter.ErrUnreachable, "%v", seen)
+			require.True(t, e.VMOn("web01"))
+		})
+	}
 }
 
 func TestVCenterThatIsDownAtTheStart(t *testing.T) {

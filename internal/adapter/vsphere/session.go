@@ -117,7 +117,7 @@ func (c *Conn) withSession(ctx context.Context, calls func(context.Context, *ses
 		}
 		c.drop(ctx, s)
 		if !again {
-			return fmt.Errorf("%w: %w: the server ends the session at once: %s", errLogin, adapter.ErrRefused, oneLine(err))
+			return fmt.Errorf("%w: %w: the server ends the session at once: %s", errLogin, adapter.ErrUnreachable, oneLine(err))
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"ebbtide/internal/adapter"
+
 	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25/methods"
@@ -74,7 +76,7 @@ func (c *Conn) keepWatching(ctx context.Context) {
 	var pause time.Duration
 	for {
 		began := time.Now()
-		err := explainRead(c.watch(ctx))
+		err := unwatched(c.watch(ctx))
 		if ctx.Err() != nil {
 			return
 		}
@@ -104,6 +106,15 @@ func (c *Conn) keepWatching(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// unwatched says why a watch broke. What its own objects answer, in a session that has ended or at a vCenter that was restarted, is no word
+// on what it watches: nothing of that is gone or refuses anything. A login that was refused is, and so is a right that the account lacks.
+func unwatched(err error) error {
+	if !errors.Is(err, errLogin) && isFault(err) && (expired(err) || !isKind(err, &types.NoPermission{})) {
+		return fmt.Errorf("%w: the list of its objects can't be had: %s", adapter.ErrUnreachable, oneLine(err))
+	}
+	return explainRead(err)
 }
 
 // watch makes a property collector for everything that paths names and feeds the inventory with what it tells. It

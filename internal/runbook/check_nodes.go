@@ -287,6 +287,11 @@ func (c *checker) proof(i int) {
 	if stops && c.types[i].OnlyPower && n.Wake != nil && n.Wake.PDU == "" {
 		c.wakesByPower(i)
 	}
+	if own := n.at.val.find("off_when_unreachable"); stops && tr.OffAfter > 0 && own == nil && (n.Wake == nil || !n.Wake.Powers(&c.rb.schema)) {
+		c.nodeWarning(i, nil, "give it a BMC (up: {wake: {redfish: …}} or {ipmi: …}); or write off_when_unreachable: with the time that it takes from the end of "+
+			"its network until it is off", "only silence says that %s is off: %s of it after a stop, by default. What hangs as it shuts down is "+
+			"silent too, and loses its storage and its power", n.ID, english.Span(tr.OffAfter))
+	}
 }
 
 // wakesByPower warns of a wake that does not start what its type starts by the return of its power alone.

@@ -88,7 +88,7 @@ func sample() []series {
 	return []series{
 		{"not at all", [][]kill{nil}},
 		{"after a record", [][]kill{
-			after("snapshot"), after("intent db stop"), after("accepted esx01 stop"), after("no-return"), after("turned up"),
+			after("snapshot"), after("intent db stop"), after("accepted esx01 stop"), after("intent ups cut"), after("turned up"),
 		}},
 		{"at a moment", [][]kill{{moments[0]}}},
 		{"twice", [][]kill{after("intent nas flush", "gap")}},

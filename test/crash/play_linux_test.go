@@ -76,6 +76,7 @@ func play(t *testing.T, kills []kill) int {
 	for i, k := range kills {
 		what, over := g.await(k)
 		if over {
+			require.Empty(t, k.words, "it was over before that record")
 			killed = append(killed, "nothing more: it was over before "+k.String())
 			break
 		}

@@ -394,7 +394,7 @@ func (w *walk) shows(step printedStep, line string, env []string, managerDown bo
 	case strings.HasPrefix(line, "govc find "):
 		return typed(func(shown string, code int) bool { return code == 0 && shown == "" })
 	case strings.HasPrefix(line, "curl "):
-		return typed(func(_ string, code int) bool { return code != 0 })
+		return typed(func(shown string, _ int) bool { return strings.TrimSpace(shown) == "28" })
 	case strings.HasPrefix(line, "upsc "):
 		return typed(func(shown string, _ int) bool { return strings.Contains(shown, "OFF") })
 	case strings.HasPrefix(line, "ssh ") && strings.Contains(step.title, "write-through"):

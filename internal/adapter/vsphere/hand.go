@@ -250,9 +250,9 @@ func hostByHand(d *schema.Node, s *HostSpec, places func(string) manual.Endpoint
 			},
 		},
 		Off: []manual.Instruction{{
-			Say: fmt.Sprintf("Its power light is dark, or its management controller says off. Remotely: this does not connect for %s (a "+
-				"hung host is silent too):", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter))),
-			Type: "curl -skm 5 -o /dev/null https://" + hostPort(own) + "/",
+			Say: fmt.Sprintf("Its power light is dark, or its management controller says off. Remotely: this prints 28, no answer, for %s "+
+				"(a hung host is silent too; 7, connection refused, says that it still runs):", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter))),
+			Type: "curl -skm 5 -o /dev/null https://" + hostPort(own) + "/; echo $?",
 		}},
 		On: []manual.Instruction{
 			{Say: "Its client opens, and this answers:", Type: govcAt(own)},

@@ -17,7 +17,7 @@ type Dice func(n int) int
 func Seeded(seed uint64) Dice { return rand.New(rand.NewPCG(seed, 0)).IntN }
 
 // Nights is how many nights in a row a campaign plays with each estate: the runbook of that is read once.
-const Nights = 8
+const Nights = 12
 
 // EstateOf are the dice by which the estate of a seed is drawn: the same for so many in a row.
 func EstateOf(seed uint64) Dice { return rand.New(rand.NewPCG(seed/Nights, 1)).IntN }
@@ -73,7 +73,7 @@ func DrawNight(estate, night Dice, faults int) string {
 // text writes what was drawn.
 func (w *drawing) text(policy []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "version: 1\nscenario: drawn\nfor: 18h\npoll: %s\npoll_quiet: 30s\nestimate_trials: 20\n", w.poll)
+	fmt.Fprintf(&b, "version: 1\nscenario: drawn\nfor: 18h\npoll: %s\npoll_quiet: 30s\nestimate_trials: 12\n", w.poll)
 	if w.watched {
 		b.WriteString("watched: true\n")
 	}

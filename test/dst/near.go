@@ -64,7 +64,7 @@ func IsDrawn(text string) bool {
 
 var (
 	absences   = []string{"10s", "100ms", "2s", "45s", "4m", "20m"}
-	polls      = []string{"1s", "2s", "2s", "5s", "5s"} // the others twice as often as each second
+	polls      = []string{"1s", "2s", "2s", "5s", "5s", "5s"} // each second is rare: it takes most of the time and shows no more
 	numbers    = regexp.MustCompile(`\d+`)
 	event      = regexp.MustCompile(`^  - {at: (\d+)s, (\w+: \S+ \w+)`)
 	battery    = regexp.MustCompile(`(charge|runtime|recharge|dies_at): \d+`)

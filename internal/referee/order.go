@@ -108,10 +108,14 @@ func (r *Referee) isHidden(i int) bool {
 
 // cameUnseen reports the same of a machine whose power came back while nobody could know of it, behind a supply that has not been heard on
 // line since: the controller was away, or the supply was silent and its battery gave out before its time, or for a moment in which that had
-// much left; or that was known, and is lost with the records of it; or it said that it was on right before.
+// much left; or that was known, and is lost with the records of it; or it said that it was on right before; or somebody has just switched
+// its outlet on.
 func (r *Referee) cameUnseen(i int) bool {
 	n := &r.nodes[i]
 	roused := n.roused
+	if r.litUnseen(r.clock, i) {
+		return true
+	}
 	if n.said == plan.On && n.fell.After(n.saidAt) && r.clock.Sub(n.saidAt) <= guarded+r.look(i)+slowPoll && r.isHidden(i) {
 		return true
 	}
@@ -267,8 +271,7 @@ func (r *Referee) rule6(c *command) string {
 	stops := (n.mute || !n.vain.IsZero()) && c.at.Sub(since) >= settles
 	cutShort := c.Verb == plan.Force && c.decl.Kind == plan.Host && n.intent.pressed // its storage can't be stopped before
 	switch {
-	case c.stops() && !cutShort && n.now.State == plan.Starting && !starts && c.at.Sub(n.began) <= most && !r.cameUnseen(c.Node) &&
-		!r.litUnseen(c.at, c.Node):
+	case c.stops() && !cutShort && n.now.State == plan.Starting && !starts && c.at.Sub(n.began) <= most && !r.cameUnseen(c.Node):
 		return c.decl.ID + " was told to stop while it starts"
 	case c.Verb == plan.Start && n.now.State == plan.Stopping && !stops && !r.unseenSince(c.at, c.Node, oldLook):
 		return c.decl.ID + " was told to start while it stops"

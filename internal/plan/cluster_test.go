@@ -33,6 +33,6 @@ stop esx <- protect caches protected, stop app, stop db, stop lab, stop vcenter
 `, describe(down))
 	i, _ := e.Index("cluster")
 	aside, _ := down.Find(i, Protect)
-	require.Equal(t, "shutdown", down.Steps[aside].Stage)
+	require.Equal(t, ShutdownStage, down.Steps[aside].Stage)
 	require.Contains(t, describe(e.Plan(Up, nil)), "unprotect cluster <- start cluster\n")
 }

@@ -25,19 +25,20 @@ type Member struct {
 
 // Estate is the immutable graph of everything that a runbook names. A node's supplies are edges like any other.
 type Estate struct {
-	nodes  []Node         // in topological order: what a node needs comes before it; ties by the order given
-	index  map[string]int // by id
-	needs  [][]int        // per node, ascending: what it depends on and what feeds it
-	users  [][]int        // the reverse
-	feeds  [][]int        // per node: the supplies that feed it
-	deps   [][]int        // per node: what it depends on
-	below  [][]int        // per supply and cluster: its dependents, which are asked for often
-	limits []Limit        // by class name
-	class  []int          // per node: its place in limits, -1: none applies
-	lane   []int          // per node: the lane of its host within the class
-	lanes  []int          // per class: how many
-	down   *Plan          // of the whole estate; nil: Plan makes it each time
-	up     *Plan          // back up; nil: Plan makes it each time
+	nodes    []Node         // in topological order: what a node needs comes before it; ties by the order given
+	index    map[string]int // by id
+	needs    [][]int        // per node, ascending: what it depends on and what feeds it
+	users    [][]int        // the reverse
+	feeds    [][]int        // per node: the supplies that feed it
+	deps     [][]int        // per node: what it depends on
+	below    [][]int        // per supply and cluster: its dependents, which are asked for often
+	carriers []int          // per node: see Carrier
+	limits   []Limit        // by class name
+	class    []int          // per node: its place in limits, -1: none applies
+	lane     []int          // per node: the lane of its host within the class
+	lanes    []int          // per class: how many
+	down     *Plan          // of the whole estate; nil: Plan makes it each time
+	up       *Plan          // back up; nil: Plan makes it each time
 }
 
 // CycleError says that nodes depend on each other in a ring.
@@ -110,6 +111,10 @@ func NewEstate(nodes []Node, limits []Limit) (*Estate, error) {
 		for _, id := range e.nodes[i].DependsOn {
 			e.deps[i] = append(e.deps[i], e.index[id])
 		}
+	}
+	e.carriers = make([]int, len(nodes))
+	for i := range e.nodes {
+		e.carriers[i] = e.findCarrier(i)
 	}
 	e.assignLanes()
 	e.below = make([][]int, len(nodes))

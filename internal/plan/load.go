@@ -28,7 +28,10 @@ func (e *Estate) AllSources(i int) []int {
 
 // Carrier gives what a node without feeds of its own has its power from: the host that it runs on, or else the first node that it
 // depends on and that has some; -1: nothing.
-func (e *Estate) Carrier(i int) int {
+func (e *Estate) Carrier(i int) int { return e.carriers[i] }
+
+// findCarrier finds it, when the estate is made.
+func (e *Estate) findCarrier(i int) int {
 	if len(e.feeds[i]) > 0 {
 		return -1
 	}
@@ -37,10 +40,19 @@ func (e *Estate) Carrier(i int) int {
 	}
 	for _, kind := range [...]bool{true, false} { // hosts go before what else it depends on
 		for _, d := range e.deps[i] {
-			if (e.nodes[d].Kind == Host) == kind && len(e.Sources(d)) > 0 {
+			if (e.nodes[d].Kind == Host) == kind && e.isFed(d) {
 				return d
 			}
 		}
 	}
 	return -1
+}
+
+// isFed reports whether any supply gives a node its power.
+func (e *Estate) isFed(i int) bool {
+	if len(e.feeds[i]) > 0 {
+		return true
+	}
+	carrier := e.findCarrier(i)
+	return carrier >= 0 && e.isFed(carrier)
 }

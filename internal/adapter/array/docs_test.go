@@ -53,7 +53,7 @@ supplies:
 connections:
   nimble: {type: nimble, url: "https://10.0.0.80", username: ebbtide, password: {credential: nimble}}
 nodes:
-  nimble: {type: nimble.group, via: nimble, fed_by: [ups], up: {WAKE healthy: [{tcp: "10.0.1.80:3260"}]}}
+  nimble: {type: nimble.group, via: nimble, fed_by: [ups], off_when_unreachable: 90s, up: {WAKE healthy: [{tcp: "10.0.1.80:3260"}]}}
 policy:
   shutdown: {when: {any: [{slack_below: 2m}, {low_battery: true}]}}
   restore: {when: {online: 10m}}

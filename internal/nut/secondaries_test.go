@@ -51,6 +51,7 @@ func TestSecondariesContract(t *testing.T) {
 					return plan.On
 				},
 				Silence: upsd.Stop, Freeze: upsd.Freeze, Close: conn.Close,
+				RefusalIsSilence: true, // of upsd, and no proof rests on it
 			}
 		},
 	})

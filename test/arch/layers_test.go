@@ -123,7 +123,8 @@ var doubles = []string{
 	"internal/adapter/libvirt/libvirttest",
 	"internal/adapter/proxmox/proxmoxtest", "internal/adapter/hyperv/hypervsim", "internal/adapter/powershell/windowssim",
 	"internal/adapter/pernixdata/pernixsim", "internal/adapter/kubernetes/kubetest",
-	"internal/adapter/peertest", "internal/adapter/redfish/redfishsim", "internal/adapter/ipmi/ipmitest", "internal/adapter/snmp/snmptest",
+	"internal/adapter/peertest", "internal/adapter/peertest/hole",
+	"internal/adapter/redfish/redfishsim", "internal/adapter/ipmi/ipmitest", "internal/adapter/snmp/snmptest",
 }
 
 const module = "ebbtide/"

@@ -112,10 +112,7 @@ func NewEstate(nodes []Node, limits []Limit) (*Estate, error) {
 			e.deps[i] = append(e.deps[i], e.index[id])
 		}
 	}
-	e.carriers = make([]int, len(nodes))
-	for i := range e.nodes {
-		e.carriers[i] = e.findCarrier(i)
-	}
+	e.findCarriers()
 	e.assignLanes()
 	e.below = make([][]int, len(nodes))
 	for i := range e.nodes {

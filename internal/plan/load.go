@@ -30,7 +30,14 @@ func (e *Estate) AllSources(i int) []int {
 // depends on and that has some; -1: nothing.
 func (e *Estate) Carrier(i int) int { return e.carriers[i] }
 
-// findCarrier finds it, when the estate is made.
+// findCarriers finds them all, when the estate is made.
+func (e *Estate) findCarriers() {
+	e.carriers = make([]int, len(e.nodes))
+	for i := range e.nodes {
+		e.carriers[i] = e.findCarrier(i)
+	}
+}
+
 func (e *Estate) findCarrier(i int) int {
 	if len(e.feeds[i]) > 0 {
 		return -1

@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // Sources lists the supplies whose power a node draws, as positions: its own feeds; without any those of the host that
 // it runs on, or else of the first node that it depends on and that has some. The slice is not to be changed.
 func (e *Estate) Sources(i int) []int {
@@ -30,15 +32,27 @@ func (e *Estate) AllSources(i int) []int {
 // depends on and that has some; -1: nothing.
 func (e *Estate) Carrier(i int) int { return e.carriers[i] }
 
+// notFound stands for a carrier that is not known yet.
+const notFound = -2
+
 // findCarriers finds them all, when the estate is made.
 func (e *Estate) findCarriers() {
-	e.carriers = make([]int, len(e.nodes))
+	e.carriers = slices.Repeat([]int{notFound}, len(e.nodes))
 	for i := range e.nodes {
-		e.carriers[i] = e.findCarrier(i)
+		e.findCarrier(i)
 	}
 }
 
+// findCarrier finds one, and those that it rests on, each once: a chain of many would take for ever.
 func (e *Estate) findCarrier(i int) int {
+	if e.carriers[i] == notFound {
+		e.carriers[i] = -1
+		e.carriers[i] = e.carrierOf(i)
+	}
+	return e.carriers[i]
+}
+
+func (e *Estate) carrierOf(i int) int {
 	if len(e.feeds[i]) > 0 {
 		return -1
 	}

@@ -268,7 +268,7 @@ func (c *checker) times(i int) {
 	}
 }
 
-// proof warns of what nothing takes down or brings back.
+// proof warns of what nothing takes down or brings back, and of what is proven off by too little.
 func (c *checker) proof(i int) {
 	n, tr := &c.rb.Nodes[i], &c.traits[i]
 	if tr.Kind == plan.Other && tr.Can&plan.VerbSet(plan.Stop, plan.Force, plan.Protect, plan.Flush) == 0 {

@@ -161,6 +161,8 @@ func (c *conn) Run(ctx context.Context, command schema.Command, stdin string) (p
 		return process.Result{Stdout: stdout, Stderr: stderr, Code: status}, nil
 	case c.ctx.Err() != nil:
 		return process.Result{}, fmt.Errorf("the connection %q is closed: %w", c.name, adapter.ErrUnreachable)
+	case t.given.Load() && errors.Is(err, adapter.ErrUnreachable): // what asks for its output: the command is there
+		err = fmt.Errorf("%s was lost before the command ended: %v", c.at.Host, err) //nolint:errorlint // that it is unreachable now says nothing of it
 	case !t.given.Load() && Unknown(err) && !errors.Is(err, context.Canceled):
 		err = reach.New(c.at.Host, reach.Answering, err)
 	}
@@ -187,7 +189,12 @@ func (*transport) Transport(*winrm.Endpoint) error { return nil }
 // Post sends one request.
 func (t *transport) Post(_ *winrm.Client, message *soap.SoapMessage) (string, error) {
 	text := message.String()
+	isCommand := strings.Contains(text, "/windows/shell/Command<")
+	t.given.CompareAndSwap(false, isCommand)
 	answer, err := t.post(text)
+	if isCommand && errors.Is(err, adapter.ErrUnreachable) {
+		t.given.Store(false)
+	}
 	tidies := strings.Contains(text, "/shell/Signal<") || strings.Contains(text, "/transfer/Delete<") // which may fail
 	if err != nil && !tidies && !errors.Is(err, errStillRuns) {
 		t.failed.CompareAndSwap(nil, &err)
@@ -204,9 +211,6 @@ func (t *transport) post(text string) (string, error) {
 	}
 	req.Header.Set("Content-Type", "application/soap+xml;charset=UTF-8")
 	req.SetBasicAuth(t.conn.spec.Username, t.password) // NTLM takes it from there
-	if strings.Contains(text, "/windows/shell/Command<") {
-		t.given.Store(true)
-	}
 	resp, err := t.conn.http.Do(req)
 	if err != nil {
 		return "", t.explain(at, err)

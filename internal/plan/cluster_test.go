@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,4 +36,17 @@ stop esx <- protect caches protected, stop app, stop db, stop lab, stop vcenter
 	aside, _ := down.Find(i, Protect)
 	require.Equal(t, ShutdownStage, down.Steps[aside].Stage)
 	require.Contains(t, describe(e.Plan(Up, nil)), "unprotect cluster <- start cluster\n")
+}
+
+// A long chain of nodes without feeds of their own is walked once, and not in twice the time for each further one.
+func TestALongChainIsCarriedByItsEnd(t *testing.T) {
+	nodes := []Node{{ID: "ups", Kind: Supply}, {ID: "0", Kind: Other, FedBy: []string{"ups"}}}
+	for i := 1; i < 200; i++ {
+		nodes = append(nodes, Node{ID: fmt.Sprint(i), Kind: Other, DependsOn: []string{fmt.Sprint(i - 1)}})
+	}
+	e, err := NewEstate(nodes, nil)
+	require.NoError(t, err)
+	last, _ := e.Index("199")
+	ups, _ := e.Index("ups")
+	require.Equal(t, []int{ups}, e.Sources(last))
 }

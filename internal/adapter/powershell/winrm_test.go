@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/powershell/windowssim"
 	"ebbtide/internal/schema"
 )
@@ -29,7 +30,13 @@ func (secrets) Secret(r schema.SecretRef) (string, error) { return r.Env, nil }
 // machine is one that answers each script with its arguments, and a connection to it.
 func machine(t *testing.T) (*windowssim.Machine, *conn) {
 	t.Helper()
-	w := windowssim.New(func(_ string, args, _ json.RawMessage) any { return args })
+	return doing(t, func(_ string, args, _ json.RawMessage) any { return args })
+}
+
+// doing is a machine that does as it is told, and a connection to it.
+func doing(t *testing.T, cmdlets windowssim.Cmdlets) (*windowssim.Machine, *conn) {
+	t.Helper()
+	w := windowssim.New(cmdlets)
 	t.Cleanup(w.Close)
 	c, err := connect("hv1", &ConnSpec{
 		URL: w.URL(), Username: windowssim.User, Password: schema.SecretRef{Env: windowssim.Password}, Auth: "basic",
@@ -51,6 +58,30 @@ func TestALostInputIsNotWaitedFor(t *testing.T) {
 	require.ErrorContains(t, err, "was lost")
 	require.True(t, Unknown(err), "the command was given: %v", err)
 	require.NoError(t, ctx.Err(), "it waited for an output that could not come")
+}
+
+// A machine that goes down by a command refuses the next request for its output. The command was given all the same.
+func TestWhatWasGivenIsNotUnsent(t *testing.T) {
+	begun, over := make(chan struct{}), make(chan struct{})
+	w, c := doing(t, func(string, json.RawMessage, json.RawMessage) any {
+		close(begun)
+		<-over
+		return nil
+	})
+	w.Slow(1 << 20)
+	defer close(over)
+	go func() {
+		<-begun
+		w.Close()
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := Script("Stop-Computer").Run(ctx, c, Call{}, nil)
+	require.Error(t, err)
+	require.True(t, Unknown(err), "%v", err)
+	require.NoError(t, ctx.Err())
+	err = Script("Stop-Computer").Run(ctx, c, Call{}, nil)
+	require.ErrorIs(t, err, adapter.ErrUnreachable, "this one was not given")
 }
 
 func TestAScriptMayTakeLongerThanARequest(t *testing.T) {

@@ -82,8 +82,7 @@ func (e *Engine) stopIsVoid(i int) bool {
 	n, b := e.Entry(i), &e.Beliefs[i]
 	unwatched := n.Lit != ledger.Unlit || !e.ResumedAt.IsZero() && n.Last.Op <= e.Life || n.GivenUp.Has(plan.Stop)
 	isOn := b.Answer == plan.On && b.Looks >= belief.ProofLooks && !b.AskedAt.Before(b.Obeying)
-	isUp := b.Answer == plan.On || b.Answer == plan.Starting
-	return e.AcceptedStop(i) && (unwatched && isOn || isUp && e.HasReturned(i))
+	return e.AcceptedStop(i) && (unwatched && isOn || e.HasReturned(i))
 }
 
 // voidStop puts that on record. Where the node was gone in between, or may have been, what runs on it may have come up with it, whatever

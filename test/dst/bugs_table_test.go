@@ -315,7 +315,10 @@ var bugs = []bug{
 		{workStep, "limit < 0 || e.Last(i).Earlier > earlier || !w.placed {", "limit < 0 || !w.placed {"},
 	}},
 	{name: "stop: a crash forgets that what took it was seen to come up", by: "./test/dst TestRegressions/guest-of-a-host-that-came-again-unproven", edits: []edit{
-		{engineOutage, "isUp && e.HasReturned(i)", "isUp && false"},
+		{engineOutage, "unwatched && isOn || e.HasReturned(i)", "unwatched && isOn"},
+	}},
+	{name: "stop: a crash forgets the one look that showed it on with its power", by: "./test/dst TestRegressions/one-look-of-a-host-that-a-crash-forgot", edits: []edit{
+		{engineOutage, "e.HasReturned(i))", "e.HasReturned(i) && (b.Answer == plan.On || b.Answer == plan.Starting))"},
 	}},
 	{name: "stop: doubt of what uses it begins its time anew", by: "./test/dst TestRegressions/refused-stop-beside-slower-looks", edits: []edit{
 		{workPass, "if w := e.nodes[i].work; w.rung == plan.Stop && !w.deadline.IsZero() {", "if w := e.nodes[i].work; false && w.rung == plan.Stop {"},

@@ -94,11 +94,9 @@ func (c *Client) talk(ctx context.Context, text string, read func() error) error
 }
 
 func (c *Client) exchange(ctx context.Context, text string, read func() error) error {
-	deadline := time.Now().Add(c.timeout)
-	if until, ok := ctx.Deadline(); ok && until.Before(deadline) {
-		deadline = until
-	}
-	if err := c.conn.SetDeadline(deadline); err != nil {
+	// the context interrupts by itself: were its deadline the connection's too, the connection's could come first, and what failed for want
+	// of time would count as a server that does not answer
+	if err := c.conn.SetDeadline(time.Now().Add(c.timeout)); err != nil {
 		return err
 	}
 	interrupted := make(chan struct{})

@@ -17,6 +17,24 @@ const oldCommit = "c17c4cf47491c26b34a0d83922241b6722d23c05"
 
 const engineDir = "internal/engine"
 
+// stages gives the old engine, to which a stage is a string, those of today, which have a type.
+var stages = strings.NewReplacer(
+	"power.ProtectStage", "plan.ProtectStage",
+	"power.ShutdownStage", "plan.ShutdownStage",
+	"Stage  string ", "Stage  plan.Stage ",
+	"Stage   string ", "Stage   plan.Stage ",
+	"Stage    string ", "Stage    plan.Stage ",
+	"Stage string ", "Stage plan.Stage ",
+	"name     string\n", "name     plan.Stage\n",
+	"s.Name == d.Stage", "plan.Stage(s.Name) == d.Stage",
+	"stage.Name,", "plan.Stage(stage.Name),",
+	"stage(name string)", "stage(name plan.Stage)",
+	"began(name string,", "began(name plan.Stage,",
+	"due(node int, name string)", "due(node int, name plan.Stage)",
+	"trigger(stage string,", "trigger(stage plan.Stage,",
+	`"stage "+stage+`, `"stage "+string(stage)+`,
+)
+
 // adapter is what the simulator asks of an engine today and the old one does not have.
 //
 //go:embed testdata/adapter.go
@@ -70,7 +88,7 @@ func oldEngine(ctx context.Context, root, dir string) (overlay string, err error
 		if err != nil {
 			return "", err
 		}
-		if err := put(engineDir, filepath.Base(path), []byte(text)); err != nil {
+		if err := put(engineDir, filepath.Base(path), []byte(stages.Replace(text))); err != nil {
 			return "", err
 		}
 	}

@@ -141,10 +141,15 @@ func (e *Estate) list(ctx context.Context, connections []string) []Strays {
 func (e *Estate) uncovered(c *runbook.Compiled, found []Strays) []Strays {
 	covered, told := c.Coverage(e.Runbook), map[string]bool{}
 	for i := range found {
+		connection := found[i].Connection
 		found[i].VMs = slices.DeleteFunc(found[i].VMs, func(m schema.Running) bool {
-			again := told[runbook.Known(found[i].Connection, m.ID)]
-			told[runbook.Known(found[i].Connection, m.ID)] = true
-			return again || covered.Node(found[i].Connection, m.Member) != ""
+			if covered.Node(connection, m.Member) != "" {
+				return true
+			}
+			is := covered.Identity(connection, m.Member)
+			again := told[is]
+			told[is] = true
+			return again
 		})
 	}
 	return found

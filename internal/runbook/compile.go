@@ -19,6 +19,9 @@ type Compiled struct {
 	Members map[string]Member
 	// Warnings tell what the live inventory says that the runbook does not expect.
 	Warnings Problems
+
+	runsOn map[string]string // the names of the hosts that the inventory saw VMs on, by node id
+	hosts  hostNames
 }
 
 // Member says where a node that was expanded from a selector comes from.
@@ -54,7 +57,7 @@ func Compile(rb *Runbook, types schema.Types, inventory map[string][]plan.Member
 	c := &compiler{
 		rb: rb, schema: &types, inventory: inventory, byID: make(map[string]int, len(rb.Nodes)),
 		expanded: make([]expansion, len(rb.Nodes)), nodes: make([]plan.Node, len(rb.Nodes)),
-		out:      &Compiled{Members: map[string]Member{}},
+		out:      &Compiled{Members: map[string]Member{}, runsOn: map[string]string{}},
 		warnings: &reporter{file: rb.reporter.file, lines: rb.reporter.lines, masks: rb.reporter.masks},
 	}
 	if err := c.templates(); err != nil {
@@ -98,7 +101,6 @@ type compiler struct {
 	byName     map[string][]int    // declarations that are no selectors, by their name in their system
 	byKnown    map[string]int      // the same by what they say themselves that they are known by
 	serves     map[string][]int    // nodes that hold disks, by what an inventory may call them
-	hosts      map[string]string   // ids of declared hosts by their name or id, in lower case
 	claimed    map[string]string   // node ids of members by what the member is known by
 	live       map[string][]string // what the inventory says that a node runs on or has its disks on, by node id
 	shared     map[string][]string // members of a selector that belong elsewhere, by the selector's id

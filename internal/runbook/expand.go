@@ -16,7 +16,8 @@ import (
 
 // index finds declared nodes by their names in their systems.
 func (c *compiler) index() {
-	c.byName, c.byKnown, c.hosts, c.serves = map[string][]int{}, map[string]int{}, map[string]string{}, map[string][]int{}
+	c.byName, c.byKnown, c.serves = map[string][]int{}, map[string]int{}, map[string][]int{}
+	c.out.hosts = hostNames{byName: map[string]string{}, byVia: map[string][]string{}}
 	for i := range c.rb.Nodes {
 		if c.selects[i] {
 			continue
@@ -36,10 +37,11 @@ func (c *compiler) index() {
 			continue
 		}
 		for _, known := range []string{strings.ToLower(name), strings.ToLower(d.ID)} {
-			if _, taken := c.hosts[known]; !taken {
-				c.hosts[known] = d.ID
+			if _, taken := c.out.hosts.byName[known]; !taken {
+				c.out.hosts.byName[known] = d.ID
 			}
 		}
+		c.out.hosts.byVia[d.Via] = append(c.out.hosts.byVia[d.Via], d.ID)
 	}
 }
 
@@ -192,7 +194,8 @@ func (c *compiler) runsOn(decl int, id string, m *plan.Member) {
 		return
 	}
 	if m.Host != "" {
-		host, declared := c.hosts[strings.ToLower(m.Host)]
+		host, declared := c.out.hosts.byName[strings.ToLower(m.Host)]
+		c.out.runsOn[id] = m.Host
 		c.seenOn[id] = host
 		if declared {
 			c.addLive(id, host)

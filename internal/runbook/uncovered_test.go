@@ -77,23 +77,47 @@ policy:
   restore: {when: {online: 10m}}
 `
 
-// TestNumbersBelongToTheirSystems: two hosts that are no cluster both have a guest 100, and each is taken down. What has a
-// UUID is the same wherever it is seen.
+// TestNumbersBelongToTheirSystems: two hosts that are no cluster both have a guest 100, or a VM of a UUID that a copy of it has kept, and each
+// is taken down.
 func TestNumbersBelongToTheirSystems(t *testing.T) {
 	rb, problems := runbook.Load("numbers.yaml", []byte(numbersBook), testSchema())
 	require.Zero(t, problems.Count(runbook.Error), problems.Text())
 	const uuid = "503C2F5D-7a3b-0d1e-9a4b-1c2d3e4f5a6b"
 	c, err := runbook.Compile(rb, testSchema(), map[string][]plan.Member{
-		"alla": {{ID: "100", Name: "dns"}, {ID: "101", Name: "web"}, {ID: uuid, Name: "moved"}},
-		"allb": {{ID: "100", Name: "mail"}, {ID: "101", Name: "files"}, {ID: strings.ToLower(uuid), Name: "moved"}},
+		"alla": {{ID: "100", Name: "dns"}, {ID: "101", Name: "web"}, {ID: uuid, Name: "copy", Host: "hosta"}},
+		"allb": {{ID: "100", Name: "mail"}, {ID: "101", Name: "files"}, {ID: strings.ToLower(uuid), Name: "copy", Host: "hostb"}},
 	})
 	require.NoError(t, err)
 	require.Equal(t, map[string]runbook.Member{
-		"alla/web": {Selector: "alla", MemberID: "101"}, "alla/moved": {Selector: "alla", MemberID: uuid},
+		"alla/web": {Selector: "alla", MemberID: "101"}, "alla/copy": {Selector: "alla", MemberID: uuid},
 		"allb/mail": {Selector: "allb", MemberID: "100"}, "allb/files": {Selector: "allb", MemberID: "101"},
+		"allb/copy": {Selector: "allb", MemberID: strings.ToLower(uuid)},
 	}, c.Members)
 	covered := c.Coverage(rb)
 	require.Equal(t, "first", covered.Node("a", plan.Member{ID: "100", Name: "dns"}))
 	require.Equal(t, "allb/mail", covered.Node("b", plan.Member{ID: "100", Name: "mail"}))
-	require.Equal(t, "alla/moved", covered.Node("b", plan.Member{ID: uuid, Name: "moved"}))
+	require.Equal(t, "allb/copy", covered.Node("b", plan.Member{ID: uuid, Name: "copy"}))
+}
+
+// TestAUUIDElsewhere: what a vCenter covers is the same VM where its host lists it too, whatever that calls itself; on another host it is a
+// copy, which no node covers.
+func TestAUUIDElsewhere(t *testing.T) {
+	rb, problems := runbook.Load("numbers.yaml", []byte(strings.Replace(numbersBook, "  allb: ", "  allc: ", 1)), testSchema())
+	require.Zero(t, problems.Count(runbook.Error), problems.Text())
+	const uuid = "503c2f5d-7a3b-0d1e-9a4b-1c2d3e4f5a6b"
+	c, err := runbook.Compile(rb, testSchema(), map[string][]plan.Member{"alla": {{ID: uuid, Name: "web", Host: "hosta"}}, "allc": {}})
+	require.NoError(t, err)
+	covered := c.Coverage(rb)
+	for _, at := range []struct{ connection, host, node string }{
+		{"a", "hosta", "alla/web"},
+		{"other", "hosta", "alla/web"},
+		{"other", "10.0.0.10", "alla/web"}, // nobody knows what that is
+		{"other", "", "alla/web"},
+		{"other", "hostb", ""},
+		{"b", "localhost.localdomain", ""}, // the connection of hostb
+	} {
+		m := plan.Member{ID: strings.ToUpper(uuid), Name: "copy", Host: at.host}
+		require.Equal(t, at.node, covered.Node(at.connection, m), "%+v", at)
+		require.Equal(t, at.host == "hosta", covered.Identity("a", plan.Member{ID: uuid, Host: "hosta"}) == covered.Identity(at.connection, m), "%+v", at)
+	}
 }

@@ -42,7 +42,7 @@ func TestStories(t *testing.T) {
 //	ondelay SUPPLY TIME (its output is off for so long once the mains are there)
 //	at TIME mains SUPPLY on|off / at TIME silent SUPPLY|NODE on|off / at TIME order VERB [NODE] / at TIME becomes NODE on|off
 //	at TIME drill NODE|KEY=VALUE… / at TIME drill stage NAME / at TIME drill battery SUPPLY FLOOR
-//	fault NODE FAULT / off NODE / crash N,N / for TIME
+//	fault NODE FAULT / off NODE / suspended NODE / crash N,N / for TIME
 //	away TIME (it is resumed so long after a crash)
 //	watched (systems tell of their VMs) / selftest NODE TIME (it is silent so long when it starts)
 //	took NODE VERB TIME (what it really takes)
@@ -109,6 +109,11 @@ func (p *storyParser) estate(f []string) bool {
 			p.known(id)
 		}
 		p.sc.Off = append(p.sc.Off, f[1:]...)
+	case "suspended":
+		for _, id := range f[1:] {
+			p.known(id)
+		}
+		p.sc.Protected = append(p.sc.Protected, f[1:]...)
 	case "selftest":
 		if p.sc.Habits == nil {
 			p.sc.Habits = map[string]sim.Habit{}

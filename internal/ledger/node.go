@@ -139,6 +139,7 @@ func (l *Ledger) step(i int, r *Record) {
 	}
 	wasOff := l.Outage.Nodes[i].Shown == ShownOff
 	l.Outage.Nodes[i].step(verb, r)
+	l.suspends(i, r)
 	switch {
 	case r.Kind == Intent && verb == plan.Cut:
 		l.cutWith(i, r)
@@ -152,6 +153,13 @@ func (l *Ledger) step(i int, r *Record) {
 	if k := l.SupplyOf[i]; k >= 0 && (verb == plan.Cut || r.Kind == Reopened) {
 		l.Outage.Supplies[k].cut(r)
 		l.settle()
+	}
+}
+
+// suspends follows the stop of what goes down in a mode of its own: it is to be taken out of that.
+func (l *Ledger) suspends(i int, r *Record) {
+	if r.Kind == Intent && *r.Verb == plan.Stop && l.estate.Node(i).SuspendsItself() {
+		l.Outage.Nodes[i].Protection = Changing
 	}
 }
 

@@ -272,9 +272,12 @@ func (b *builder) up() {
 		s := Step{Node: i, Name: n.ID, Verb: Start, After: after, Feeds: feeds, Times: n.Times[Start]}
 		s.Milestone = n.Kind == Self || (!n.Can.Has(Stop) && !n.Can.Has(Cut) && !n.Healthy)
 		b.last[i] = b.add(s)
+		if n.SuspendsItself() { // nothing starts on it before that
+			b.last[i] = b.step(i, Unprotect, "", b.last[i])
+		}
 	}
 	for i := range e.Len() { // write-back comes last: nobody waits for it
-		if b.in(i) && e.Node(i).Can.Has(Unprotect) {
+		if n := e.Node(i); b.in(i) && n.Can.Has(Unprotect) && !n.SuspendsItself() {
 			b.step(i, Unprotect, "", b.last[i])
 		}
 	}

@@ -43,7 +43,7 @@ func (r *Referee) protectionSet(i int, said *ledger.NodeState) {
 
 // protectionTold follows what is announced to a cache or a cluster.
 func (r *Referee) protectionTold(i int, verb plan.Verb) {
-	if verb == plan.Protect {
+	if verb == plan.Protect || verb == plan.Stop && r.estate.Node(i).SuspendsItself() {
 		a := &r.nodes[i].protection
 		if !a.announced {
 			a.before = r.nodes[i].now
@@ -175,6 +175,13 @@ const AsUsual = "as usual"
 
 // rule12End is rule 12 at the end of an outage: what was changed is as it was, or is reported.
 func (r *Referee) rule12End(at time.Time, reported []ledger.NodeState) {
+	for i := range r.nodes {
+		n, decl := &r.nodes[i], r.estate.Node(i)
+		isLeft := decl.SuspendsItself() && n.protection.announced && n.now.Protected && !n.protection.was
+		if isLeft && n.now.State == plan.On && !r.unseenSince(at, i, closing) && !r.forgetful && !n.protection.lost && !isReported(reported, decl.ID) {
+			r.violate(at, 12, decl.ID+" was suspended by its stop and is left so")
+		}
+	}
 	for _, i := range r.protectors {
 		n, decl := &r.nodes[i], r.estate.Node(i)
 		if !n.protection.announced || !decl.Can.Has(plan.Unprotect) || r.unseenSince(at, i, closing) || r.forgetful || n.protection.lost ||

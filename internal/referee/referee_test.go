@@ -22,6 +22,10 @@ const (
 	allOff  = vmsOff + "esx: off; nas: off; box: off; strip: off; "
 )
 
+// twinDown is a host that went down in maintenance mode, with its power back.
+const twinDown = "ups: out; ups2: out; +5s; outage; cluster: protected; nas: protected; stop twin; twin: protected; twin: off; " +
+	"ups: back; ups2: back; +70s; record turned goal=up supplies=ups,ups2; "
+
 // back is the power of the UPS back for long enough, with its gate open.
 const back = "ups: back; +70s; record turned goal=up supplies=ups; "
 
@@ -153,6 +157,9 @@ var stories = []struct{ what, story, wants string }{
 	{"put back to something else", dark + "protect nas; " + back + "unprotect nas slow", `12: nas is put back to "slow", and was set to "fast"`},
 	{"put back twice", dark + "protect nas; " + back + "unprotect nas; nas: bare; record proven unprotect nas; unprotect nas", "12: nas is put back again"},
 	{"left as it was for the outage", dark + "protect nas; nas set slow; " + back + "record closed", `12: nas was changed for the outage and is left set to "slow"`},
+	{"left in the maintenance mode that it went down in", twinDown + "twin: on; record closed", "12: twin was suspended by its stop and is left so"},
+	{"taken out of the maintenance mode that it went down in", twinDown + "twin: on; unprotect twin; twin: bare; record closed", ""},
+	{"taken out of a maintenance mode that it did not go down in", dark + back + "unprotect twin", "12: twin is put back, and was never changed"},
 	{"left as it was for the outage, and reported", dark + "protect nas; nas set slow; " + back + "record closed nodes=nas", ""},
 
 	{"a command while observing", "ups: out; +5s; record opened mode=observe; record snapshot nodes=lab; nas: protected; cluster: protected; stop lab", "13: stop lab in an outage that is observed only"},

@@ -36,7 +36,7 @@ func room(t *testing.T, large bool) *plan.Estate {
 		node("strip", plan.Outlet, "", "ups", plan.Stop, plan.Start),
 		node("box", plan.Other, "strip", "ups", plan.Stop, plan.Start),
 		node("esx", plan.Host, "nas", "ups", vm...),
-		node("twin", plan.Host, "", "ups ups2", vm...),
+		node("twin", plan.Host, "", "ups ups2", plan.Stop, plan.Force, plan.Start, plan.Unprotect), // in maintenance mode
 		node("db", plan.VM, "esx", "", vm...),
 		node("app", plan.VM, "esx db", "", vm...),
 		node("lab", plan.VM, "esx", "", vm...),

@@ -21,7 +21,7 @@ type Compiled struct {
 	Warnings Problems
 
 	runsOn map[string]string // the names of the hosts that the inventory saw VMs on, by node id
-	hosts  hostNames
+	hosts  *hostNames
 }
 
 // Member says where a node that was expanded from a selector comes from.
@@ -99,9 +99,9 @@ type compiler struct {
 	users    map[string]int // how many edges lead to a reference of depends_on
 
 	byName     map[string][]int    // declarations that are no selectors, by their name in their system
-	byKnown    map[string]int      // the same by what they say themselves that they are known by
+	known      *sightings          // the same by what they say themselves that they are known by
 	serves     map[string][]int    // nodes that hold disks, by what an inventory may call them
-	claimed    map[string]string   // node ids of members by what the member is known by
+	claimed    *sightings          // nodes of members by what the member is known by
 	live       map[string][]string // what the inventory says that a node runs on or has its disks on, by node id
 	shared     map[string][]string // members of a selector that belong elsewhere, by the selector's id
 	seenOn     map[string]string   // hosts that the inventory saw a node on, "" if not declared

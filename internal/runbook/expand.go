@@ -16,8 +16,8 @@ import (
 
 // index finds declared nodes by their names in their systems.
 func (c *compiler) index() {
-	c.byName, c.byKnown, c.serves = map[string][]int{}, map[string]int{}, map[string][]int{}
-	c.out.hosts = hostNames{byName: map[string]string{}, byVia: map[string][]string{}}
+	c.byName, c.serves = map[string][]int{}, map[string][]int{}
+	c.out.hosts = &hostNames{byName: map[string]string{}, byVia: map[string][]string{}}
 	for i := range c.rb.Nodes {
 		if c.selects[i] {
 			continue
@@ -25,9 +25,6 @@ func (c *compiler) index() {
 		d := &c.rb.Nodes[i]
 		name := nameIn(d)
 		c.byName[name] = append(c.byName[name], i)
-		if id := lasting(c.schema, d); id != "" {
-			c.byKnown[Known(d.Via, id)] = i
-		}
 		if c.nodes[i].Kind == plan.Other {
 			for _, known := range c.storageNames(d, name) {
 				c.serves[known] = append(c.serves[known], i)
@@ -42,6 +39,17 @@ func (c *compiler) index() {
 			}
 		}
 		c.out.hosts.byVia[d.Via] = append(c.out.hosts.byVia[d.Via], d.ID)
+	}
+	c.known = &sightings{hosts: c.out.hosts, of: map[string][]sighting{}}
+	for i := range c.rb.Nodes {
+		d := &c.rb.Nodes[i]
+		if id := lasting(c.schema, d); id != "" && !c.selects[i] {
+			host := ""
+			for _, m := range c.inventory[d.ID] {
+				host = m.Host
+			}
+			c.known.add(d.ID, d.Via, id, host)
+		}
 	}
 }
 
@@ -94,7 +102,7 @@ func specField(spec any, key string) (reflect.Value, bool) {
 
 // expand gives each declaration its nodes.
 func (c *compiler) expand() {
-	c.claimed, c.seenOn = map[string]string{}, map[string]string{}
+	c.claimed, c.seenOn = &sightings{hosts: c.out.hosts, of: map[string][]sighting{}}, map[string]string{}
 	c.live, c.shared, c.undeclared = map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for i := range c.rb.Nodes {
 		if c.selects[i] {
@@ -147,7 +155,7 @@ func (c *compiler) members(i int) {
 		if twin { // by what lasts, so that a record of one is never taken for the other
 			id += "~" + m.ID
 		}
-		c.claimed[Known(d.Via, m.ID)] = id
+		c.claimed.add(id, d.Via, m.ID, m.Host)
 		x.ids = append(x.ids, id)
 		c.out.Members[id] = Member{Selector: d.ID, MemberID: m.ID}
 		c.runsOn(i, id, m)
@@ -164,9 +172,9 @@ func farFrom(live, expect int) bool {
 // name: a VM that is asked to stop twice is better than one that is never asked.
 func (c *compiler) belongsTo(i int, m *plan.Member, twin bool) string {
 	via := c.rb.Nodes[i].Via
-	if decl, ok := c.byKnown[Known(via, m.ID)]; ok && c.nodes[decl].Type == c.nodes[i].Type {
-		c.runsOn(decl, c.rb.Nodes[decl].ID, m)
-		return c.rb.Nodes[decl].ID
+	if id := c.known.node(via, m.ID, m.Host); id != "" && c.nodes[c.byID[id]].Type == c.nodes[i].Type {
+		c.runsOn(c.byID[id], id, m)
+		return id
 	}
 	for _, decl := range c.byName[m.Name] {
 		d := &c.rb.Nodes[decl]
@@ -185,7 +193,7 @@ func (c *compiler) belongsTo(i int, m *plan.Member, twin bool) string {
 		c.runsOn(decl, d.ID, m)
 		return d.ID
 	}
-	return c.claimed[Known(via, m.ID)]
+	return c.claimed.node(via, m.ID, m.Host)
 }
 
 // runsOn notes what the inventory knows of a VM: its host, and the declared storage that holds its disks.

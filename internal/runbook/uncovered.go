@@ -1,6 +1,7 @@
 package runbook
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -11,18 +12,13 @@ import (
 
 // Coverage tells what belongs to which node.
 type Coverage struct {
-	ids    map[string]string     // node ids by what their VMs are known by, see Known
-	copies map[string][]sighting // the same by what any system may know them by: a UUID
-	names  map[string]string     // of single nodes, by their names in their systems: with their connection, and without
-	hosts  *hostNames
+	known *sightings
+	names map[string]string // of single nodes, by their names in their systems: with their connection, and without
 }
-
-// sighting is where the inventory saw the VM of a node.
-type sighting struct{ node, host string }
 
 // Coverage looks at the nodes of a runbook and at the members that its selectors were compiled with.
 func (c *Compiled) Coverage(rb *Runbook) *Coverage {
-	k := &Coverage{ids: map[string]string{}, copies: map[string][]sighting{}, names: map[string]string{}, hosts: &c.hosts}
+	k := &Coverage{known: &sightings{hosts: c.hosts, of: map[string][]sighting{}}, names: map[string]string{}}
 	via := map[string]string{} // by selector
 	for i := range rb.Nodes {
 		d := &rb.Nodes[i]
@@ -31,7 +27,7 @@ func (c *Compiled) Coverage(rb *Runbook) *Coverage {
 		case ok && t.Selects:
 			via[d.ID] = d.Via
 		case id != "":
-			k.known(c, d.Via, id, d.ID)
+			k.known.add(d.ID, d.Via, id, c.runsOn[d.ID])
 		default:
 			k.names[d.Via+"/"+nameIn(d)] = d.ID
 			if _, taken := k.names["/"+nameIn(d)]; !taken {
@@ -41,55 +37,56 @@ func (c *Compiled) Coverage(rb *Runbook) *Coverage {
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.Members)) {
 		m := c.Members[id]
-		k.known(c, via[m.Selector], m.MemberID, id)
+		k.known.add(id, via[m.Selector], m.MemberID, c.runsOn[id])
 	}
 	return k
-}
-
-func (k *Coverage) known(c *Compiled, connection, id, node string) {
-	k.ids[Known(connection, id)] = node
-	if uuid := strings.ToLower(id); isUUID(uuid) {
-		k.copies[uuid] = append(k.copies[uuid], sighting{node, c.hosts.of(connection, c.runsOn[node])})
-	}
 }
 
 // Node finds the node that something belongs to which a connection lists: by its ID, or else by its name, on that system or
 // on another one, as of a VM that is a node by its own SSH server. "": none does, and nothing would take it down.
 func (k *Coverage) Node(connection string, m plan.Member) string {
-	for _, id := range []string{
-		k.ids[Known(connection, m.ID)], k.elsewhere(connection, &m), k.names[connection+"/"+m.Name], k.names["/"+m.Name],
-	} {
-		if id != "" {
-			return id
-		}
-	}
-	return ""
+	return cmp.Or(k.known.node(connection, m.ID, m.Host), k.names[connection+"/"+m.Name], k.names["/"+m.Name])
 }
 
-// elsewhere finds the node of a VM that another connection leads to as well: one of its UUID that is not known to run on another host.
-// A copy has the UUID of what it was made from.
-func (k *Coverage) elsewhere(connection string, m *plan.Member) string {
-	host := k.hosts.of(connection, m.Host)
-	for _, s := range k.copies[strings.ToLower(m.ID)] {
-		if s.host == "" || host == "" || s.host == host || k.hosts.declared(s.host) != k.hosts.declared(host) {
-			return s.node
-		}
-	}
-	return ""
-}
-
-// Identity is the same for what two connections list where that is one VM, as far as is known: of one UUID, and on one host.
+// Identity is the same for what two connections list where that is one VM, as far as is known.
 func (k *Coverage) Identity(connection string, m plan.Member) string {
-	if host := k.hosts.of(connection, m.Host); host != "" && isUUID(strings.ToLower(m.ID)) {
-		return Known(host, m.ID)
+	if host := k.known.hosts.named(connection, m.Host); host != "" && isUUID(strings.ToLower(m.ID)) {
+		return strings.ToLower(m.ID) + " on " + host
 	}
-	return Known(connection, m.ID)
+	return connection + "/" + strings.ToLower(m.ID)
 }
 
-// Known is what something is known by that a connection leads to. That is its own to that connection: two Proxmox hosts both have a guest 100,
-// and two ESXi hosts may both have a VM of a UUID, as a copy has that of what it was made from. What two connections lead to may so be two
-// nodes: a VM that is asked to stop twice is better than one that is never asked.
-func Known(connection, id string) string { return connection + "/" + strings.ToLower(id) }
+// sightings are nodes by what their systems know them by. A UUID may be known to several, as to a vCenter and to the host that a VM runs on;
+// and two VMs may have one, since a copy has that of what it was made from. Any other ID is one of its system alone: two Proxmox hosts both
+// have a guest 100.
+type sightings struct {
+	hosts *hostNames
+	of    map[string][]sighting // by ID
+}
+
+// sighting is a node as a connection leads to it, on a host, as far as is known.
+type sighting struct{ node, connection, host string }
+
+func (s *sightings) add(node, connection, id, host string) {
+	id = strings.ToLower(id)
+	s.of[id] = append(s.of[id], sighting{node, connection, s.hosts.named(connection, host)})
+}
+
+// node finds what is known by an ID on a host; "": nothing is. Through one connection an ID stands for one thing. Through two, a UUID does
+// where the hosts are not known to be two.
+func (s *sightings) node(connection, id, host string) string {
+	id, host = strings.ToLower(id), s.hosts.named(connection, host)
+	elsewhere := ""
+	for _, one := range s.of[id] {
+		if one.connection == connection {
+			return one.node
+		}
+		if elsewhere == "" && isUUID(id) && !s.hosts.areTwo(one.host, host) {
+			elsewhere = one.node
+		}
+	}
+	return elsewhere
+}
 
 // hostNames are what an inventory may call the hosts that a runbook declares.
 type hostNames struct {
@@ -97,9 +94,9 @@ type hostNames struct {
 	byVia  map[string][]string // their ids, by the connection that they are reached through
 }
 
-// of gives the id of the declared host that a connection calls so, or, if there is none, the name, in lower case. A connection by which a
-// single host is reached leads to that host, whatever it calls it.
-func (h *hostNames) of(connection, name string) string {
+// named gives the id of the declared host that a connection calls so, or, if there is none, the name, in lower case. A connection by which
+// a single host is reached leads to that host, whatever it calls itself.
+func (h *hostNames) named(connection, name string) string {
 	name = strings.ToLower(name)
 	if id, ok := h.byName[name]; ok {
 		return id
@@ -110,9 +107,20 @@ func (h *hostNames) of(connection, name string) string {
 	return name
 }
 
-func (h *hostNames) declared(host string) bool {
-	_, ok := h.byName[strings.ToLower(host)]
-	return ok
+// areTwo reports whether two hosts are known to be two. One that is declared may be what another connection calls otherwise.
+func (h *hostNames) areTwo(a, b string) bool {
+	_, isA := h.byName[strings.ToLower(a)]
+	_, isB := h.byName[strings.ToLower(b)]
+	return a != "" && b != "" && a != b && isA == isB
+}
+
+// Known is what one thing is known by, and perhaps its copy: a UUID, whoever tells it, or an ID of the system that a connection leads to.
+func Known(connection, id string) string {
+	id = strings.ToLower(id)
+	if isUUID(id) {
+		return id
+	}
+	return connection + "/" + id
 }
 
 // isUUID reports whether an ID has the form of a UUID.

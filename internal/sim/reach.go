@@ -151,6 +151,9 @@ func (t *simNode) goesUnseen() bool {
 
 // withHost starts the VMs that come up by themselves when their host does.
 func (s *simulation) withHost(host int) {
+	if s.nodes[host].protected { // nothing starts on it
+		return
+	}
 	for _, u := range s.estate.Users(host) {
 		if t := &s.nodes[u]; t.boots && t.state == plan.Off && t.host == host {
 			s.meet(MetBootedWithHost)

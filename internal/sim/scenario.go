@@ -30,7 +30,7 @@ type Scenario struct {
 	EstimateTrials int
 	forecaster     *forecast.Forecaster // which has played some of that estate; nil: none has
 	Off            []string             // nodes that are off at the start
-	Protected      []string             // caches that are in write-through, and clusters that are suspended, at the start
+	Protected      []string             // caches in write-through, suspended clusters and hosts in maintenance mode, at the start
 	// nodes that start by themselves whenever their power comes back, or VMs with their host, whatever the runbook says
 	Boots []string
 	BMCs  map[string]BMC // by node: how the BMC is that starts it and is asked for the second proof of its being off

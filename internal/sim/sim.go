@@ -211,7 +211,10 @@ func (s *simulation) build() {
 		t.outlet, t.host = outletOf(s.estate, i), hostOf(s.estate, i)
 		t.set, t.boots = setBy(n.ID), slices.Contains(s.scenario.Boots, n.ID)
 		t.habit = s.scenario.Habits[n.ID]
-		if slices.Contains(s.scenario.Protected, n.ID) && n.Can.Has(plan.Protect) {
+		switch isProtected := slices.Contains(s.scenario.Protected, n.ID); {
+		case n.SuspendsItself():
+			t.protected, t.set = isProtected, ""
+		case isProtected && n.Can.Has(plan.Protect):
 			t.protected, t.set, t.dirty = true, setAside, false
 		}
 		s.askBoth(i)

@@ -63,5 +63,8 @@ func phrase(rec ledger.Record) string {
 			add("(" + rec.Reason + ")")
 		}
 	}
+	if rec.Kind == ledger.Seen {
+		add(string(rec.Cause))
+	}
 	return strings.Join(parts, " ")
 }

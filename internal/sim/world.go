@@ -143,7 +143,10 @@ func (s *simulation) adjust(i int, verb plan.Verb, was string, late bool) {
 	case plan.Protect:
 		t.protected, t.set = true, setAside
 	case plan.Unprotect:
-		t.protected, t.dirty, t.set = false, decl.Kind != plan.Cluster, cmp.Or(was, referee.AsUsual)
+		if t.protected = false; decl.SuspendsItself() {
+			return
+		}
+		t.dirty, t.set = decl.Kind != plan.Cluster, cmp.Or(was, referee.AsUsual)
 		if t.fault == Halves && was != "" && !t.halved { // of what is on record; of anything else nobody could tell
 			t.halved, t.set = true, "half "+t.set
 		}
@@ -157,6 +160,7 @@ func (s *simulation) stop(i int, took time.Duration, never bool) {
 	if t.state != plan.On && t.state != plan.Stopping {
 		return
 	}
+	t.protected = t.protected || s.estate.Node(i).SuspendsItself()
 	s.become(i, plan.Stopping)
 	if never {
 		return
@@ -196,6 +200,9 @@ func (s *simulation) start(i int, took time.Duration) (ledger.Outcome, string) {
 	}
 	if !s.powered(i) || t.host >= 0 && s.nodes[t.host].state != plan.On {
 		return ledger.Refused, "nothing to start it on"
+	}
+	if t.host >= 0 && s.nodes[t.host].protected {
+		return ledger.Busy, "its host is in maintenance mode"
 	}
 	if t.fault != Dud {
 		s.boot(i, took)
@@ -294,6 +301,9 @@ func (s *simulation) view(i int, state plan.State) plan.Observation {
 		state = plan.On
 	}
 	o := plan.Observation{State: state}
+	if decl.SuspendsItself() {
+		o.Protected = plan.FactOf(t.protected)
+	}
 	if decl.Can.Has(plan.Protect) {
 		o.Protected, o.Clean = plan.FactOf(t.protected), plan.FactOf(!t.dirty)
 		if !t.protected {

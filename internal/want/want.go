@@ -101,6 +101,8 @@ func (e *Wants) judgeCut(i int) Stand {
 func (e *Wants) judgeUp(id int) Stand {
 	s := &e.Course.Steps[id]
 	switch {
+	case s.Verb == plan.Unprotect && e.Graph.Node(s.Node).SuspendsItself() && (e.IsBack(id) || e.Entry(s.Node).GivenUp.Has(s.Verb)):
+		return e.Worst(id) // what runs on it waits for this, and so for its start
 	case e.IsBack(id):
 		return e.carries(s)
 	case e.Entry(s.Node).GivenUp.Has(s.Verb):

@@ -651,6 +651,12 @@ var bugs = []bug{
 	{name: "silence: a crash forgets that a host was disproved", by: "./internal/engine TestStories", edits: []edit{
 		{workEpoch, "if e.AcceptedStop(h) { // or", "if h < 0 { // or"},
 	}},
+	{name: "put-back: a host stays in the maintenance mode that it went down in", by: "./internal/engine TestStories/host-in-maintenance", edits: []edit{
+		{"internal/ledger/node.go", "*r.Verb == plan.Stop && l.estate.Node(i).SuspendsItself()", "false"},
+	}},
+	{name: "put-back: what runs on a host does not wait for its maintenance mode to end", by: "./internal/engine TestStories/host-in-maintenance", edits: []edit{
+		{"internal/plan/step.go", "b.last[i] = b.step(i, Unprotect, \"\", b.last[i])", "b.step(i, Unprotect, \"\", b.last[i])"},
+	}},
 	{name: "bmc: that a machine was off before a crash vouches for its BMC while nobody hears its feeds", by: "./test/dst TestRegressions/always-off-by-its-bmc-unheard", edits: []edit{
 		{beliefBelieve, "(feed == fedUnheard || !e.isShownOff(i) || ", "(!e.isShownOff(i) || "},
 	}},

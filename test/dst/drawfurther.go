@@ -21,6 +21,18 @@ func (w *drawing) further() {
 	if w.one(4) {
 		w.bmcs()
 	}
+	if w.one(6) {
+		w.maintenance()
+	}
+}
+
+// maintenance draws hosts that go down in maintenance mode, and come up in it.
+func (w *drawing) maintenance() {
+	for _, n := range w.nodes {
+		if n.kind == "vsphere.host" && !w.one(3) {
+			n.keys = append(n.keys, "maintenance: true")
+		}
+	}
 }
 
 // odds draws machines that start with their power, and caches that obey by half, or late.

@@ -157,8 +157,8 @@ type Node struct {
 // Label is a key and value for grouping nodes.
 type Label struct{ Key, Value string }
 
-// SuspendsItself reports whether a stop changes more of a node than its power, which Unprotect takes back once it is up: a host that goes down
-// in maintenance mode comes up in it.
+// SuspendsItself reports whether a stop changes more of a node than its power, which Unprotect takes back once it is up: a host that
+// goes down in maintenance mode comes up in it.
 func (n *Node) SuspendsItself() bool {
 	return n.Can.Has(Stop) && n.Can.Has(Unprotect) && !n.Can.Has(Protect)
 }

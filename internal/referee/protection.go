@@ -175,17 +175,20 @@ const AsUsual = "as usual"
 
 // rule12End is rule 12 at the end of an outage: what was changed is as it was, or is reported.
 func (r *Referee) rule12End(at time.Time, reported []ledger.NodeState) {
+	toPutBack := func(i int) bool {
+		n, decl := &r.nodes[i], r.estate.Node(i)
+		return n.protection.announced && decl.Can.Has(plan.Unprotect) && !r.unseenSince(at, i, closing) && !r.forgetful && !n.protection.lost &&
+			n.now.State != plan.Gone && !isReported(reported, decl.ID)
+	}
 	for i := range r.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)
-		isLeft := decl.SuspendsItself() && n.protection.announced && n.now.Protected && !n.protection.was
-		if isLeft && n.now.State == plan.On && !r.unseenSince(at, i, closing) && !r.forgetful && !n.protection.lost && !isReported(reported, decl.ID) {
+		if decl.SuspendsItself() && n.now.State == plan.On && n.now.Protected && !n.protection.was && toPutBack(i) {
 			r.violate(at, 12, decl.ID+" was suspended by its stop and is left so")
 		}
 	}
 	for _, i := range r.protectors {
 		n, decl := &r.nodes[i], r.estate.Node(i)
-		if !n.protection.announced || !decl.Can.Has(plan.Unprotect) || r.unseenSince(at, i, closing) || r.forgetful || n.protection.lost ||
-			n.now.State == plan.Gone || isReported(reported, decl.ID) {
+		if !toPutBack(i) {
 			continue
 		}
 		if n.now.Set != n.protection.set && (n.protection.seen || n.now.Set != AsUsual) {

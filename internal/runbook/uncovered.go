@@ -56,9 +56,9 @@ func (k *Coverage) Identity(connection string, m plan.Member) string {
 	return connection + "/" + strings.ToLower(m.ID)
 }
 
-// sightings are nodes by what their systems know them by. A UUID may be known to several, as to a vCenter and to the host that a VM runs on;
-// and two VMs may have one, since a copy has that of what it was made from. Any other ID is one of its system alone: two Proxmox hosts both
-// have a guest 100.
+// sightings are nodes by what their systems know them by. A UUID may be known to several, as to a vCenter and to the host that a VM runs
+// on; and two VMs may have one, since a copy has that of what it was made from. Any other ID is one of its system alone: two Proxmox hosts
+// both have a guest 100.
 type sightings struct {
 	hosts *hostNames
 	of    map[string][]sighting // by ID

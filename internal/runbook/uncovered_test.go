@@ -77,8 +77,8 @@ policy:
   restore: {when: {online: 10m}}
 `
 
-// TestNumbersBelongToTheirSystems: two hosts that are no cluster both have a guest 100, or a VM of a UUID that a copy of it has kept, and each
-// is taken down.
+// TestNumbersBelongToTheirSystems: two hosts that are no cluster both have a guest 100, or a VM of a UUID that a copy of it has kept, and
+// each is taken down.
 func TestNumbersBelongToTheirSystems(t *testing.T) {
 	rb, problems := runbook.Load("numbers.yaml", []byte(numbersBook), testSchema())
 	require.Zero(t, problems.Count(runbook.Error), problems.Text())

@@ -177,8 +177,8 @@ const AsUsual = "as usual"
 func (r *Referee) rule12End(at time.Time, reported []ledger.NodeState) {
 	toPutBack := func(i int) bool {
 		n, decl := &r.nodes[i], r.estate.Node(i)
-		return n.protection.announced && decl.Can.Has(plan.Unprotect) && !r.unseenSince(at, i, closing) && !r.forgetful && !n.protection.lost &&
-			n.now.State != plan.Gone && !isReported(reported, decl.ID)
+		return n.protection.announced && decl.Can.Has(plan.Unprotect) && !r.unseenSince(at, i, closing) && !r.forgetful &&
+			!n.protection.lost && n.now.State != plan.Gone && !isReported(reported, decl.ID)
 	}
 	for i := range r.nodes {
 		n, decl := &r.nodes[i], r.estate.Node(i)

@@ -124,7 +124,7 @@ func (b *Belief) IsOutlived(now time.Time) bool {
 }
 
 // Commanded forgets what was seen of a node before a command that changes it: a look from before proves nothing of it.
-func (b *Belief) Commanded(verb plan.Verb, op ledger.Op, now time.Time) {
+func (b *Belief) Commanded(node *plan.Node, verb plan.Verb, op ledger.Op, now time.Time) {
 	switch verb {
 	case plan.Start:
 		boots := b.Boots
@@ -134,6 +134,9 @@ func (b *Belief) Commanded(verb plan.Verb, op ledger.Op, now time.Time) {
 		b.Seen.State, b.Answer, b.Doubt = plan.Unknown, plan.Unknown, plan.Unknown
 		b.AskedAt, b.answeredAt, b.Looks, b.Proof, b.Epoch = time.Time{}, time.Time{}, 0, NoProof, op
 		b.OnAt = time.Time{}
+		if node.SuspendsItself() {
+			b.Seen.Protected = plan.NotKnown
+		}
 	case plan.Flush: // nor does an adapter that can't tell now go on saying so
 		b.Seen.Clean = plan.NotKnown
 	case plan.Protect, plan.Unprotect, plan.Discharge, plan.EndDischarge:

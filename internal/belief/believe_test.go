@@ -134,7 +134,7 @@ func TestAFlushIsNotProvenByWhatWasSaidBefore(t *testing.T) {
 		e.Believe(host, plan.Observation{State: plan.On, Protected: plan.Yes, Clean: clean}, op, e.Now)
 	}
 	look(1, plan.Yes)
-	e.Beliefs[host].Commanded(plan.Flush, 2, e.Now)
+	e.Beliefs[host].Commanded(e.Graph.Node(host), plan.Flush, 2, e.Now)
 	look(3, plan.NotKnown)
 	require.False(t, e.Holds(host, plan.Flush, 2))
 	look(4, plan.Yes)

@@ -145,7 +145,7 @@ func (e *Works) send(i int) {
 		e.tellForced(i)
 	}
 	e.count(i, w.rung == plan.Stop)
-	e.Beliefs[i].Commanded(verb, w.op, e.Now)
+	e.Beliefs[i].Commanded(decl, verb, w.op, e.Now)
 	e.Touch(i)
 	if verb == plan.Start {
 		e.rises(i)

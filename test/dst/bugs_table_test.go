@@ -654,6 +654,9 @@ var bugs = []bug{
 	{name: "put-back: a host stays in the maintenance mode that it went down in", by: "./internal/engine TestStories/host-in-maintenance", edits: []edit{
 		{"internal/ledger/node.go", "*r.Verb == plan.Stop && l.estate.Node(i).SuspendsItself()", "false"},
 	}},
+	{name: "put-back: what a host showed before its stop tells how it was found in the next outage", by: "./test/dst TestRegressions/a-host-in-maintenance-mode-that-nobody-heard-since", edits: []edit{
+		{"internal/belief/belief.go", "if node.SuspendsItself() {", "if false {"},
+	}},
 	{name: "put-back: what runs on a host does not wait for its maintenance mode to end", by: "./internal/engine TestStories/host-in-maintenance", edits: []edit{
 		{"internal/plan/step.go", "b.last[i] = b.step(i, Unprotect, \"\", b.last[i])", "b.step(i, Unprotect, \"\", b.last[i])"},
 	}},

@@ -16,6 +16,7 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 	}
 	wasMute := b.Answer == plan.Unreachable
 	wasSilent := wasMute || b.Answer == plan.Unknown
+	startsAnew := seen.State == plan.Starting && wasSilent && asked.Sub(b.blank) > e.startWithin(i)
 	e.followFirst(i, seen.State)
 	if seen.State == plan.Off || seen.State == plan.Stopping {
 		e.downAfterSilence(i)
@@ -31,7 +32,7 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 	default:
 	}
 	isAgain := seen.State == plan.On && wasMute
-	if isAgain { // two looks in a row show that it is up again, and not one
+	if isAgain || startsAnew { // two looks in a row show that it is up again, and not one
 		b.Looks, b.Since = 0, asked
 	}
 	same := b.take(seen, question, asked)
@@ -181,10 +182,13 @@ func (e *Estate) followMotion(i int, news bool) {
 	case b.Seen.State == plan.Stopping && news && e.WasOff(i): // what was off does not stop
 		b.Rising = e.Now.Add(BootTime(decl))
 	case b.Seen.State == plan.Starting && news: // what says so for ever, a lost answer aside, is not believed for ever
-		boots := max(decl.Time(plan.Start).Within, FirstRetry)
+		boots := e.startWithin(i)
 		b.Rising = earlier(e.Now.Add(boots), b.Since.Add(2*boots))
 	}
 }
+
+// startWithin is how long a node may say that it starts.
+func (e *Estate) startWithin(i int) time.Duration { return max(e.Graph.Node(i).Time(plan.Start).Within, FirstRetry) }
 
 // PowerUpTime is how long a machine may be silent, or look off, since its power came back: what runs on a host that is not up comes up
 // after that.

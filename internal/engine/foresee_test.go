@@ -117,7 +117,7 @@ func TestTheShutdownLooksAPollAhead(t *testing.T) {
 		for left := 2000.0; left > 0; left -= every.Seconds() {
 			for _, rec := range d.poll("a", left) {
 				if rec.Kind == ledger.Triggered && rec.Stage == plan.ShutdownStage {
-					require.Equal(t, "slack below 2m", rec.Reason)
+					require.Equal(t, "slack is below 2m", rec.Reason)
 					return *rec.Numbers.Slack, rec.Numbers
 				}
 			}

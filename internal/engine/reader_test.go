@@ -593,7 +593,7 @@ func TestAGateThatStaysShutIsToldOf(t *testing.T) {
 	p.reads(time.Hour, reading)
 	require.False(t, p.saidOf("its recharge gate is still closed"), p.told)
 	p.reads(90*time.Minute, reading)
-	require.True(t, p.saidOf("its recharge gate is still closed. Condition: charge at least 60%"), p.told)
+	require.True(t, p.saidOf("its recharge gate is still closed. Condition: charge is at least 60%"), p.told)
 }
 
 // TestAGateThatSilencesKeepShutIsToldOf: each silence of the UPS begins the time on line anew that the gate waits for. Each night is told

@@ -269,7 +269,8 @@ func (e *Engine) backOn(k int, why string) {
 	wasDark := func(f int) bool {
 		at := e.Ledger.SupplyOf[f]
 		other := &e.Supplies[at]
-		return at == k || e.Standing(at).Cycle.IsDark() && !other.Mute && !other.OffSince.After(e.Supplies[k].OffUntil)
+		saidOff := !other.OffSince.IsZero() && !other.OffSince.After(e.Supplies[k].OffUntil)
+		return at == k || e.Standing(at).Cycle.IsDark() && !other.Mute && saidOff
 	}
 	for _, i := range e.Cycled(k, why) {
 		kept := slices.ContainsFunc(e.Graph.Sources(i), func(f int) bool { return !wasDark(f) })

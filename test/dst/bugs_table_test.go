@@ -657,6 +657,12 @@ var bugs = []bug{
 	{name: "put-back: what a host showed before its stop tells how it was found in the next outage", by: "./test/dst TestRegressions/a-host-in-maintenance-mode-that-nobody-heard-since", edits: []edit{
 		{"internal/belief/belief.go", "if node.SuspendsItself() {", "if false {"},
 	}},
+	{name: "start: what says that it starts after a long silence has said so all the while", by: "./test/dst TestRegressions/it-starts-again-after-a-long-silence", edits: []edit{
+		{beliefBelieve, "if isAgain || startsAnew {", "if isAgain || startsAnew && false {"},
+	}},
+	{name: "cut: an output of which no reading has said so was off at once with another", by: "./test/dst TestRegressions/its-other-output-was-not-said-to-be-off-yet", edits: []edit{
+		{"internal/engine/supply.go", "!other.OffSince.IsZero() && !other.OffSince", "!other.OffSince"},
+	}},
 	{name: "put-back: what runs on a host does not wait for its maintenance mode to end", by: "./internal/engine TestStories/host-in-maintenance", edits: []edit{
 		{"internal/plan/step.go", "b.last[i] = b.step(i, Unprotect, \"\", b.last[i])", "b.step(i, Unprotect, \"\", b.last[i])"},
 	}},

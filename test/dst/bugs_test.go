@@ -156,7 +156,7 @@ func (b *bug) hunt(t *testing.T, root string) {
 		pkg, test, _ = strings.Cut(b.by, " ")
 	}
 	binary := filepath.Join(dir, "test")
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", overlay, "-o", binary, pkg)
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-ldflags", "-s -w", "-overlay", overlay, "-o", binary, pkg)
 	build.Dir = root
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "the bug %q does not compile:\n%s", b.name, out)

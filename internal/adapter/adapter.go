@@ -43,6 +43,26 @@ var (
 	ErrGone = errors.New("gone")
 )
 
+// As gives an error the meaning of one of the sentinels, and no other one's: errors.Is finds that, and what else it wraps.
+func As(err, meaning error) error { return sorted{err, meaning} }
+
+type sorted struct {
+	error
+	meaning error
+}
+
+// Is finds the meaning, and what the error wraps, other meanings apart.
+func (s sorted) Is(target error) bool {
+	switch target {
+	case ErrUnreachable, ErrRefused, ErrBusy, ErrGone:
+		return target == s.meaning
+	}
+	return errors.Is(s.error, target)
+}
+
+// As finds what the error wraps by its type.
+func (s sorted) As(target any) bool { return errors.As(s.error, target) }
+
 // Watcher is a Node that can tell of changes by itself, so that nobody has to poll it. Watch calls seen with each new
 // observation until ctx ends; a watch that breaks and cannot be mended returns an error and the runner polls instead.
 type Watcher interface {

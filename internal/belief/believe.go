@@ -188,7 +188,9 @@ func (e *Estate) followMotion(i int, news bool) {
 }
 
 // startWithin is how long a node may say that it starts.
-func (e *Estate) startWithin(i int) time.Duration { return max(e.Graph.Node(i).Time(plan.Start).Within, FirstRetry) }
+func (e *Estate) startWithin(i int) time.Duration {
+	return max(e.Graph.Node(i).Time(plan.Start).Within, FirstRetry)
+}
 
 // PowerUpTime is how long a machine may be silent, or look off, since its power came back: what runs on a host that is not up comes up
 // after that.

@@ -40,7 +40,7 @@ It sends no commands unless its settings say armed: true.`
 
 const exitHelp = `
 Exit codes:
-  0 done   1 failed   2 usage   3 the runbook has mistakes   4 an assertion failed
+  0 done   1 failed   2 usage   3 the runbook has mistakes   4 a rule was broken, or an assertion failed
   5 the daemon, a supply or a system can't be reached or denies access
   6 refused for safety   130 interrupted
 `
@@ -149,7 +149,7 @@ func (a *app) root() *cobra.Command {
 		a.demo(), a.check(), a.plan(), a.print(), a.simulate(), a.daemon(), a.status(),
 		a.order("hold", "start nothing new; steps under way continue"),
 		a.order("resume", "end a hold"),
-		a.order("abort", "stop shutting down, and bring back what went down once the restore gate is open"),
+		a.order("abort", "stop shutting down, and bring back what went down once the recharge gate is open"),
 		a.order("go", "start the shutdown of this outage now, whatever the triggers say"),
 		a.nodeOrder("confirm", "confirm that a step you were asked to do by hand is done, or that a silent UPS is on line according to "+
 			"its own display"),

@@ -206,7 +206,7 @@ func seenAs(n *estate.Node) string {
 		parts = append(parts, "not protected")
 	}
 	if n.Dirty > 0 {
-		parts = append(parts, fmt.Sprintf("%d dirty bytes", n.Dirty))
+		parts = append(parts, english.Count(n.Dirty, "dirty byte"))
 	} else if n.Clean == "no" {
 		parts = append(parts, "not clean")
 	}
@@ -214,7 +214,7 @@ func seenAs(n *estate.Node) string {
 		parts = append(parts, "now "+printable.Text(n.Settings, mostSeen))
 	}
 	if n.Healthy == "no" {
-		parts = append(parts, "unwell")
+		parts = append(parts, "health check fails")
 	}
 	if parts[0] == "" {
 		parts = parts[1:]

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/families"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -170,7 +171,7 @@ func ifNot(n *plan.Node, s *plan.Step) string {
 		case n.Kind == plan.Supply, !n.Can.Has(plan.Start):
 			return "reported"
 		default:
-			return fmt.Sprintf("up to %d tries", max(1, n.Attempts))
+			return "up to " + english.Count(max(1, n.Attempts), "try", "tries")
 		}
 	case plan.Unprotect, plan.Force:
 		return "reported"

@@ -77,7 +77,7 @@ func table(b *strings.Builder) *tabwriter.Writer { return tabwriter.NewWriter(b,
 // stageTitle says when a stage starts.
 func stageTitle(goal plan.Goal, stage plan.Stage, policy *power.Policy) string {
 	if goal == plan.Up {
-		return "Back up, when " + policy.Restore.String() + ":"
+		return "Power-up, when " + policy.Restore.String() + ":"
 	}
 	switch stage {
 	case plan.ProtectStage:

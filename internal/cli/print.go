@@ -32,7 +32,7 @@ type printing struct {
 func (a *app) print() *cobra.Command {
 	var p printing
 	c := &cobra.Command{
-		Use: "print RUNBOOK -o FILE", GroupID: "runbook", Short: "print the run book that people follow when no system is left",
+		Use: "print RUNBOOK -o FILE", GroupID: "runbook", Short: "print the run book that people follow when every system is down",
 		Long: `Prints a runbook on paper: who to call, the estate at a glance, which UPS feeds what, the
 steps down and up with how to do and verify each one by hand, the last safe time for each,
 what to do when something goes wrong, and pages for notes. The extension of FILE sets the

@@ -147,7 +147,7 @@ func writeSummary(b *strings.Builder, s *sim.Summary) {
 // writeSweep puts policies beside each other.
 func writeSweep(b *strings.Builder, policies []tried) {
 	t := table(b)
-	fmt.Fprintln(t, "THE SHUTDOWN STARTS BY\tCRASH\tFORCED\tUNNECESSARY\tNOT BACK\tDOWN (MEDIAN)\tDOWN (MEAN)\tSLACK (P5)\tRULES")
+	fmt.Fprintln(t, "SHUTDOWN TRIGGER\tCRASH\tFORCED\tUNNECESSARY\tNOT BACK\tDOWN (MEDIAN)\tDOWN (MEAN)\tSLACK (P5)\tRULES")
 	for _, p := range policies {
 		s := p.Summary
 		slack, down := "-", "-"

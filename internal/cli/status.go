@@ -172,7 +172,7 @@ func writeReasons(w io.Writer, v *engine.View) {
 		}
 	}
 	if v.Tail > v.Reserve {
-		fmt.Fprintf(w, "\nThe reserve of %s may be short: flush, halt and cut take up to %s (p99).\n", brief(v.Reserve), brief(v.Tail))
+		fmt.Fprintf(w, "\nThe reserve of %s may be too short: flush, stop and cut take %s in 99 of 100 runs.\n", brief(v.Reserve), brief(v.Tail))
 	}
 }
 

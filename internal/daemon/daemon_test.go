@@ -266,7 +266,7 @@ func TestASecondDaemonIsRefused(t *testing.T) {
 	other.Config = g.config
 	other.Config.Journal = filepath.Join(g.dir, "other.db")
 	_, err = Open(t.Context(), other)
-	require.ErrorContains(t, err, "something else serves that socket")
+	require.ErrorContains(t, err, "another process serves that socket")
 }
 
 func TestMistakesStopTheStart(t *testing.T) {

@@ -66,7 +66,7 @@ func clearSocket(ctx context.Context, path string) error {
 	defer cancel()
 	conn, err := dialer.DialContext(ctx, "unix", path)
 	if err == nil {
-		return errors.Join(errors.New("something else serves that socket: is another daemon running?"), conn.Close())
+		return errors.Join(errors.New("another process serves that socket: check for a second daemon"), conn.Close())
 	}
 	return os.Remove(path)
 }

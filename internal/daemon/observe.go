@@ -14,14 +14,15 @@ import (
 	"ebbtide/internal/runbook"
 )
 
-// over lays over every node a log, and while the daemon is not armed a rehearsal that sends nothing.
+// over lays over every node what believes nothing gone that was never seen, a log, and while the daemon is not armed a rehearsal that sends
+// nothing.
 func (d *Daemon) over(rb *runbook.Runbook, rs *rehearsals) func(id string, n adapter.Node) adapter.Node {
 	supplies := map[string]bool{}
 	for i := range rb.Supplies {
 		supplies[rb.Supplies[i].ID] = true
 	}
 	return func(id string, n adapter.Node) adapter.Node {
-		n = decorate.Log(n, d.options.Log.With(keyComponent, "adapter", keyNode, id))
+		n = decorate.Log(decorate.OnceSeen(n), d.options.Log.With(keyComponent, "adapter", keyNode, id))
 		switch {
 		case d.options.Config.Armed:
 		case supplies[id]:

@@ -47,7 +47,7 @@ func (t *Tree) Recorded(records []ledger.Record) {
 
 // Power shows how the UPS is.
 func (t *Tree) Power(mains, output bool, charge, left float64) {
-	state, color := "on mains", green
+	state, color := "on line", green
 	switch {
 	case !output:
 		state, color = "output off", red

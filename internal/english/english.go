@@ -7,7 +7,7 @@ import (
 )
 
 // Count writes a number with what is counted: "1 node", "12 nodes". A noun whose plural is not its singular with an "s" gives both.
-func Count(n int, one string, many ...string) string {
+func Count[N int | int64](n N, one string, many ...string) string {
 	switch {
 	case n == 1:
 		return "1 " + one
@@ -16,6 +16,14 @@ func Count(n int, one string, many ...string) string {
 	default:
 		return fmt.Sprintf("%d %ss", n, one)
 	}
+}
+
+// CountAre writes a number with what is counted and its verb: "1 VM is", "12 VMs are".
+func CountAre(n int, one string, many ...string) string {
+	if n == 1 {
+		return Count(n, one, many...) + " is"
+	}
+	return Count(n, one, many...) + " are"
 }
 
 // List writes names as a cell of a table has them, the first of more than most: "a, b, c", "a, b and 12 more".

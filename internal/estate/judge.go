@@ -239,7 +239,7 @@ func judgeWake(n *Node, w *Wake, dead map[string]bool, add func(severity runbook
 	case n.State == plan.On && w.State == plan.Off:
 		add(runbook.Trouble, "witness", "%s is on, but %s reports it off: check that it belongs to this machine", n.Node, w.By)
 	case !w.pdu && w.State == plan.On && (n.State == plan.Off || n.State == plan.Stopping):
-		add(runbook.Trouble, "witness", "two proofs disagree: %s says that %s is on, its own system says that it is not: %s",
+		add(runbook.Trouble, "witness", "two proofs disagree: %s says that %s is on, but its own system says that it is not: %s",
 			w.By, n.Node, n.Detail)
 	}
 }

@@ -118,7 +118,7 @@ func TestASecondProofThatDisagrees(t *testing.T) {
 	r.estate.Node("esx").Set(plan.Off)
 	problems := messages(r.survey(t).Problems)
 	require.Len(t, problems, 1)
-	require.Contains(t, problems[0], "trouble nodes.esx: two proofs disagree: bmc says that esx is on, its own system says that it is not")
+	require.Contains(t, problems[0], "trouble nodes.esx: two proofs disagree: bmc says that esx is on, but its own system says that it is not")
 
 	r.estate.Node("esx").Set(plan.On)
 	r.bmc.Answer(401, 0)

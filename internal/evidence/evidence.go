@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/journal"
 	"ebbtide/internal/ledger"
@@ -182,7 +183,7 @@ func Read(ctx context.Context, from Source) (*Evidence, error) {
 			continue
 		}
 		if ctx.Err() != nil {
-			errs = append(errs, fmt.Errorf("cannot learn from %d older outages: %w", i+1, context.Cause(ctx)))
+			errs = append(errs, fmt.Errorf("cannot learn from %s: %w", english.Count(i+1, "older outage"), context.Cause(ctx)))
 			break
 		}
 		records, err := from.Records(o.ID)

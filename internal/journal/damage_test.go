@@ -163,7 +163,7 @@ func TestNewerFormatIsRefusedAndNotWritten(t *testing.T) {
 	var newer *VersionError
 	require.ErrorAs(t, err, &newer)
 	require.Equal(t, VersionError{Path: path, Thing: "format", Found: 7, Known: Format, By: "ebbtide test"}, *newer)
-	require.ErrorContains(t, err, "format version is 7 (created by ebbtide test), this program supports 1")
+	require.ErrorContains(t, err, "format version is 7 (created by ebbtide test), but this program supports 1")
 	require.NotEmpty(t, newer.Hint())
 
 	// No program ever wrote an older one than 1.

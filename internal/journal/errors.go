@@ -56,7 +56,7 @@ func (e *VersionError) Error() string {
 	if e.By != "" {
 		by = " (created by " + e.By + ")"
 	}
-	return fmt.Sprintf("cannot use journal %q: its %s version is %d%s, this program supports %d", e.Path, e.Thing, e.Found, by, e.Known)
+	return fmt.Sprintf("cannot use journal %q: its %s version is %d%s, but this program supports %d", e.Path, e.Thing, e.Found, by, e.Known)
 }
 
 // Hint says what a person can do.

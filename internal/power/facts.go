@@ -190,11 +190,11 @@ func (c Condition) Missing(f Facts) string {
 		}
 	case ChargeAbove:
 		if s.Refilled.Known && s.Refilled.Value < c.Than {
-			return fmt.Sprintf("%s, and it counts as %.0f%%%s", c, math.Floor(s.Refilled.Value), s.disbelief())
+			return fmt.Sprintf("%s (counted as %.0f%%%s)", c, math.Floor(s.Refilled.Value), s.disbelief())
 		}
 	case RechargedFor:
 		if s.Refilled.Known {
-			return fmt.Sprintf("%s, and it counts as charged to %.0f%%%s", c, math.Floor(s.Refilled.Value), s.disbelief())
+			return fmt.Sprintf("%s (counted as %.0f%%%s)", c, math.Floor(s.Refilled.Value), s.disbelief())
 		}
 	case Any, All:
 		var missing []string
@@ -209,12 +209,12 @@ func (c Condition) Missing(f Facts) string {
 	return c.String()
 }
 
-// disbelief says, in brackets, what a gauge says that is not believed yet: a charge does not rise by more than its time allows.
+// disbelief says what a gauge says that is not believed yet: a charge does not rise by more than its time allows.
 func (s *State) disbelief() string {
 	if !s.Charge.Known || s.Charge.Value < s.Refilled.Value+1 {
 		return ""
 	}
-	return fmt.Sprintf(" (its UPS says %.0f%%, which is more than it can have been charged since)", s.Charge.Value)
+	return fmt.Sprintf("; its UPS reports %.0f%%, more than it can have recharged since", s.Charge.Value)
 }
 
 // Soon are these facts as they may be in so long, as far as slack goes: it counts then, and is less.
@@ -269,31 +269,31 @@ func (c Condition) Longest(kinds ...Kind) (longest time.Duration) {
 	return longest
 }
 
-// String says the condition in English: "on battery for 10s or slack below 2m".
+// String says the condition in English: "on battery for 10s or slack is below 2m".
 func (c Condition) String() string {
 	switch c.Kind {
 	case OnBattery:
 		return "on battery" + c.lasting()
 	case SlackBelow:
-		return "slack below " + english.Span(c.For)
+		return "slack is below " + english.Span(c.For)
 	case RuntimeBelow:
-		return "battery time left below " + english.Span(c.For)
+		return "battery time left is below " + english.Span(c.For)
 	case ChargeBelow:
-		return fmt.Sprintf("charge below %s%%", plain(c.Than))
+		return fmt.Sprintf("charge is below %s%%", plain(c.Than))
 	case LowBattery:
-		return "battery low"
+		return "the battery is low"
 	case SilentOnBattery:
 		return "silent on battery" + c.lasting()
 	case Brownout:
 		return "browned out" + c.lasting()
 	case TemperatureAbove:
-		return fmt.Sprintf("temperature above %s °C", plain(c.Than))
+		return fmt.Sprintf("temperature is above %s °C", plain(c.Than))
 	case Online:
 		return "on line" + c.lasting()
 	case ChargeAbove:
-		return fmt.Sprintf("charge at least %s%%", plain(c.Than))
+		return fmt.Sprintf("charge is at least %s%%", plain(c.Than))
 	case RechargedFor:
-		return "battery recharged for another shutdown"
+		return "the battery is recharged for another shutdown"
 	case Any:
 		return c.join(" or ")
 	case All:

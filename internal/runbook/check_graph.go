@@ -240,10 +240,10 @@ func (c *checker) reach() {
 		}
 		if !c.types[i].Selects {
 			c.nodeWarning(i, nil, "add the host that it runs on to depends_on",
-				"%s depends on no host: nothing keeps its host on until it is off", n.ID)
+				"%s depends on no host, so its host may be shut down before it", n.ID)
 		} else if !hosts {
 			c.nodeWarning(i, nil, "declare the hosts: the inventory tells which VM runs on which",
-				"no host is declared: nothing keeps the hosts of %s on until they are off", n.ID)
+				"no host is declared, so the hosts of %s may be shut down before its VMs", n.ID)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func (c *checker) goesForOthers() {
 			}
 			feeds := c.rb.Nodes[d].FedBy
 			if own := slices.IndexFunc(n.FedBy, func(f string) bool { return !slices.Contains(feeds, f) }); own >= 0 {
-				c.nodeWarning(i, []string{"up", "wake"}, "give it another wake, or feed "+c.rb.Nodes[d].ID+" from "+n.FedBy[own]+" as well",
+				c.nodeWarning(i, []string{"up", "wake"}, "give it another up.wake, or feed "+c.rb.Nodes[d].ID+" from "+n.FedBy[own]+" as well",
 					"%s is shut down along with %s when %s fails, but keeps its power from %s, so nothing starts it again", n.ID, c.rb.Nodes[d].ID,
 					strings.Join(feeds, " and "), n.FedBy[own])
 				break

@@ -225,7 +225,7 @@ func (c *checker) expect(i int) {
 	given := n.at.val.find("expect") != nil
 	switch {
 	case !t.Selects && given:
-		c.nodeError(i, []string{"expect"}, "remove expect", "expect is for nodes that stand for many; %s is one", n.ID)
+		c.nodeError(i, []string{"expect"}, "remove expect", "expect is for nodes that stand for many; %s is a single node", n.ID)
 	case t.Selects && !given:
 		c.nodeWarning(i, nil, "add expect: with roughly how many there are", "without a live inventory %s counts as one", n.ID)
 	case n.Expect > maxExpect:
@@ -277,7 +277,8 @@ func (c *checker) proof(i int) {
 	}
 	if tr.Kind == plan.Cluster && len(items(n.at, "depends_on")) == 0 && !unreadable(n.at, "depends_on") {
 		c.nodeWarning(i, nil, "add depends_on: […] with what it is reached through and what it covers",
-			"%s depends on nothing: what it is reached through does not wait until it is suspended, and it is put back before anything is up", n.ID)
+			"%[1]s depends on nothing, so what it is reached through may go down before %[1]s is suspended, and %[1]s is put back before anything is "+
+				"up", n.ID)
 	}
 	stops := tr.Can.Has(plan.Stop) && (tr.Kind == plan.Other || tr.Kind == plan.Host)
 	if stops && tr.ByPower && n.Wake == nil {
@@ -288,9 +289,9 @@ func (c *checker) proof(i int) {
 		c.wakesByPower(i)
 	}
 	if own := n.at.val.find("off_when_unreachable"); stops && tr.OffAfter > 0 && own == nil && (n.Wake == nil || !n.Wake.Powers(&c.rb.schema)) {
-		c.nodeWarning(i, nil, "give it a BMC (up: {wake: {redfish: …}} or {ipmi: …}); or write off_when_unreachable: with the time that it takes from the end of "+
-			"its network until it is off", "only silence says that %s is off: %s of it after a stop, by default. What hangs as it shuts down is "+
-			"silent too, and loses its storage and its power", n.ID, english.Span(tr.OffAfter))
+		c.nodeWarning(i, nil, "give it a BMC (up: {wake: {redfish: …}} or {ipmi: …}); or write off_when_unreachable: with the time from when its network "+
+			"goes down until it is off", "only silence shows that %s is off: by default, %s of it after a stop. A machine that hangs while "+
+			"shutting down is silent too, and would lose its storage and its power", n.ID, english.Span(tr.OffAfter))
 	}
 }
 
@@ -323,8 +324,8 @@ func (c *checker) byPower(i int) {
 		}
 	}
 	if at := slices.IndexFunc(fed, func(s *SupplyDecl) bool { return s.Cut == schema.CutNone }); at >= 0 {
-		c.nodeWarning(i, where, "let "+fed[at].ID+" be cut, or give it another wake",
-			"nothing starts %s again if mains power returns before the battery of %s is empty, because it is never cut", n.ID, fed[at].ID)
+		c.nodeWarning(i, where, "let the output of "+fed[at].ID+" be cut, or give "+n.ID+" another up.wake",
+			"nothing starts %s again if mains power returns before the battery of %s is empty, because the output of %s is never cut", n.ID, fed[at].ID, fed[at].ID)
 		return
 	}
 	for _, s := range fed {

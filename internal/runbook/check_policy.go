@@ -210,7 +210,7 @@ func (c *checker) onMains(cond power.Condition, v *value) {
 			stuck = append(stuck, c.rb.Nodes[n].ID)
 		}
 	}
-	hint := "give them up: {wake: …} by mac, redfish, ipmi or pdu"
+	hint := "add up: {wake: …} to each, with mac, redfish, ipmi or pdu"
 	if kind == power.TemperatureAbove {
 		hint += ", or write {all: [{on_battery: 1m}, {temperature_above: …}]}"
 	}

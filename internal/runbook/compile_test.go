@@ -157,7 +157,7 @@ func TestCompilePolicy(t *testing.T) {
 	require.Equal(t, "on battery for 10s", c.Policy.Protect.String())
 	require.Len(t, c.Policy.Shed, 1)
 	require.Equal(t, "lab", c.Policy.Shed[0].Name)
-	require.Equal(t, "on battery for 3m or slack below 15m", c.Policy.Shed[0].When.String())
+	require.Equal(t, "on battery for 3m or slack is below 15m", c.Policy.Shed[0].When.String())
 	require.Equal(t, 3*time.Minute, c.Policy.Reserve)
 	require.Equal(t, []plan.Limit{
 		{Class: "supply", PerHost: 1},
@@ -177,9 +177,9 @@ func TestCompilePolicy(t *testing.T) {
 
 	require.Equal(t, strings.TrimSpace(`
 When on battery for 10s, write-back caches switch to write-through; this is reversible.
-When on battery for 3m or slack below 15m, stage lab shuts down tier=lab.
-When slack below 2m or charge below 30% or battery low or silent on battery for 1m or browned out for 5m or temperature above 40 °C or battery time left below 1m 30s, everything else that would lose power is shut down in order, along with what depends on it.
-When on line for 10m and charge at least 60% and battery recharged for another shutdown, what was on is brought back in reverse order.
+When on battery for 3m or slack is below 15m, stage lab shuts down tier=lab.
+When slack is below 2m or charge is below 30% or the battery is low or silent on battery for 1m or browned out for 5m or temperature is above 40 °C or battery time left is below 1m 30s, everything else that would lose power is shut down in order, along with what depends on it.
+When on line for 10m and charge is at least 60% and the battery is recharged for another shutdown, what was on is brought back in reverse order.
 The last 3m of battery time are reserved for flushing caches, stopping hosts and storage, and cutting the output.
 Limit for type supply: 1 per host.
 Limit for type vsphere.host: 4 at a time.
@@ -198,7 +198,7 @@ func TestPolicyDefaults(t *testing.T) {
 	c, err := runbook.Compile(rb, testSchema(), nil)
 	require.NoError(t, err)
 	require.Equal(t, "on battery for 10s", c.Policy.Protect.String())
-	require.Equal(t, "on line for 10m and battery recharged for another shutdown", c.Policy.Restore.String())
+	require.Equal(t, "on line for 10m and the battery is recharged for another shutdown", c.Policy.Restore.String())
 	require.Equal(t, runbook.DefaultReserve, c.Policy.Reserve)
 }
 

@@ -113,7 +113,7 @@ func (b *builder) mapping(v *value, flow bool, entries []*ast.MappingValueNode, 
 		}
 		switch {
 		case key.kind != scalar:
-			b.add(Error, key, "", "a key must be text, this is "+key.what(), "write key: value")
+			b.add(Error, key, "", "a key must be text, but this is "+key.what(), "write key: value")
 			continue
 		case e.Key.IsMergeKey():
 			merges = append(merges, pair{key, val})
@@ -154,7 +154,7 @@ func (b *builder) merge(into *value, m pair) {
 	}
 	for _, f := range from {
 		if f.kind != mapping {
-			b.add(Error, m.key, "", "<< takes a mapping or a list of mappings, this is "+f.kindName(),
+			b.add(Error, m.key, "", "<< takes a mapping or a list of mappings, but this is "+f.kindName(),
 				"write <<: *name, where &name stands before a mapping")
 			return
 		}

@@ -136,7 +136,7 @@ func (c *compiler) members(i int) {
 		return
 	}
 	if d.Expect > 0 && farFrom(len(live), d.Expect) {
-		c.warn(i, "expect", fmt.Sprintf("%s has %d members now, far from what is expected", d.ID, len(live)))
+		c.warn(i, "expect", fmt.Sprintf("%s has %s now, far from what is expected", d.ID, english.Count(len(live), "member")))
 	}
 	live = slices.Clone(live)
 	slices.SortFunc(live, func(a, b plan.Member) int {

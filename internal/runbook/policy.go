@@ -129,7 +129,7 @@ func (c *condition) read(d *decoder, v *value) {
 	case 1:
 	default:
 		d.fail(v.pairs[1].key, "write {any: [{…}, {…}]} if one is enough, {all: [{…}, {…}]} if all must hold",
-			"a condition has one key, this has %d", len(v.pairs))
+			"a condition has one key, but this one has %d", len(v.pairs))
 	}
 	for i, p := range v.pairs {
 		var one condition

@@ -93,14 +93,14 @@ func (r *reporter) read(src []byte) *value {
 	top := &value{line: 1, col: 1}
 	if len(src) > maxSource {
 		r.add(Error, top, "", fmt.Sprintf("the file has %d MiB, more than a runbook may have (%d MiB)", len(src)>>20, maxSource>>20),
-			"is this the right file?")
+			"check that this is the runbook")
 		return nil
 	}
 	text := strings.TrimPrefix(string(src), "\ufeff")
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	if bad := invalidByte(text); bad >= 0 {
 		line := 1 + strings.Count(text[:bad], "\n")
-		r.add(Error, &value{line: line, col: 1}, "", "the file is not text in UTF-8", "is this the right file? save it as UTF-8")
+		r.add(Error, &value{line: line, col: 1}, "", "the file is not text in UTF-8", "save it as UTF-8, if it is the runbook")
 		return nil
 	}
 	r.lines = strings.Split(text, "\n")
@@ -160,7 +160,7 @@ func (r *reporter) parse(text string) (file *ast.File) {
 	}()
 	tokens := lexer.Tokenize(text)
 	if t := tooMuch(tokens); t != nil {
-		r.add(Error, position(t), "", "values are nested too deep, or the file has too many of them", "is this the right file?")
+		r.add(Error, position(t), "", "values are nested too deep, or the file has too many of them", "check that this is the runbook")
 		return nil
 	}
 	file, err := parseYAML(text, tokens, chunkSize)
@@ -223,7 +223,7 @@ func (r *reporter) syntax(err error) {
 		line := strings.TrimRight(r.lines[min(at.line, len(r.lines))-1], " \r")
 		at.col += len(line) - len(strings.TrimLeft(line, " "))
 		message, hint = fmt.Sprintf("this line reads as the rest of line %d", above),
-			"indent it like the keys beside it; is a quote or a : missing before it?"
+			"indent it like the keys beside it; look for a missing quote or : before it"
 	}
 	r.add(Error, at, "", message, hint)
 }
@@ -236,8 +236,8 @@ var explanations = []struct{ has, message, hint string }{
 	{"token ']' not found", "this [ is never closed", "add the missing ]"},
 	{"'[' character corresponding", "this ] closes nothing", "remove it, or add the missing ["},
 	{"'{' character corresponding", "this } closes nothing", "remove it, or add the missing {"},
-	{"',' or '}' must be specified", "a , or } is missing before this", "separate entries with commas; is a { before this never closed?"},
-	{"',' or ']' must be specified", "a , or ] is missing before this", "separate items with commas; is a [ before this never closed?"},
+	{"',' or '}' must be specified", "a , or } is missing before this", "separate entries with commas; look for an unclosed { before this"},
+	{"',' or ']' must be specified", "a , or ] is missing before this", "separate items with commas; look for an unclosed [ before this"},
 	{"end character of double-quoted", "this \" is never closed", "add the missing quote"},
 	{"end character of single-quoted", "this ' is never closed", "add the missing quote; a ' within is written ''"},
 	{
@@ -246,7 +246,7 @@ var explanations = []struct{ has, message, hint string }{
 	},
 	{"mapping value is not allowed", "a second : on one line", "put text that has a colon in quotes"},
 	{
-		"non-map value is specified", "this is not a key: value pair, and its neighbours are",
+		"non-map value is specified", "this is not a key: value pair, but its neighbours are",
 		"write key: value, and indent it like the keys beside it",
 	},
 	{"unexpected key name", "a key must be on one line and be followed by a colon", "write key: value"},

@@ -54,7 +54,7 @@ func (c HealthCheck) Check() error {
 	case len(kinds) > 1:
 		return fmt.Errorf("a health check is one of %s: write one entry for each", strings.Join(kinds, ", "))
 	case c.HTTP == "" && (c.Status != 0 || c.Insecure):
-		return fmt.Errorf("status and insecure need an http check, this one is %s", kinds[0])
+		return fmt.Errorf("status and insecure need an http check, but this one is %s", kinds[0])
 	case c.Status != 0 && (c.Status < 100 || c.Status > 599):
 		return fmt.Errorf("%d is not an HTTP status", c.Status)
 	case c.Within < 0:

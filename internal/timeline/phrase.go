@@ -78,7 +78,7 @@ func (t *Timeline) stepWords(r *ledger.Record) string {
 		case *r.Verb == plan.Discharge:
 			return r.Node + " is told to run on battery"
 		case *r.Verb == plan.EndDischarge:
-			return r.Node + " is told to return to mains: " + r.Reason
+			return r.Node + " is told to go back on line: " + r.Reason
 		case forced(r):
 			return fmt.Sprintf("%s %s: %s", forcedWords(*r.Verb), r.Node, r.Reason)
 		}
@@ -131,7 +131,7 @@ func gave(r *ledger.Record) string {
 		text += ", " + english.Fall(d.From, d.To)
 	}
 	if d.Empty {
-		text += ", until its battery was low"
+		text += ", until it reported a low battery"
 	}
 	return text
 }
@@ -167,7 +167,7 @@ func doneWords(v plan.Verb) string {
 	case plan.Discharge:
 		return "is running on battery for the drill"
 	case plan.EndDischarge:
-		return "is back on mains"
+		return "is back on line"
 	default:
 		return v.String()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/rest"
+	"ebbtide/internal/english"
 	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
 )
@@ -87,7 +88,7 @@ func (n *nimble) look(ctx context.Context) (plan.Observation, error) {
 	if err != nil {
 		return plan.Observation{}, err
 	}
-	seen := plan.Observation{State: plan.On, Detail: fmt.Sprintf("the group answers; %d arrays", len(arrays.Data))}
+	seen := plan.Observation{State: plan.On, Detail: "the group answers; " + english.Count(len(arrays.Data), "array")}
 	for _, a := range arrays.Data {
 		if a.Status != "" && a.Status != "reachable" {
 			seen.Detail += fmt.Sprintf("; %s is %s", a.Name, a.Status)

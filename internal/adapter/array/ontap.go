@@ -16,6 +16,7 @@ import (
 	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/adapter/rest"
 	"ebbtide/internal/adapter/ssh"
+	"ebbtide/internal/english"
 	"ebbtide/internal/manual"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/schema"
@@ -181,7 +182,7 @@ func (o *ontap) silent(ctx context.Context, err error) (plan.Observation, error)
 			return seen, nil
 		}
 	}
-	none.Detail += fmt.Sprintf("; its %d nodes are silent too", len(o.addresses))
+	none.Detail += "; " + english.CountAre(len(o.addresses), "node") + " silent too"
 	return none, nil
 }
 

@@ -281,7 +281,7 @@ func (b *bcache) back(ctx context.Context, at host, dir string, is map[string]st
 		return fmt.Errorf(`%w: it has no cache, and no record says which it had; attach it: echo UUID > %s/attach ("ls /sys/fs/bcache" prints the UUID)`, adapter.ErrRefused, dir)
 	case is["state"] == "no cache":
 		if err := b.write(ctx, at, dir, "attach", set); err != nil {
-			return fmt.Errorf("%w; is the cache's device there? \"ls /sys/fs/bcache\" lists what is registered", err)
+			return fmt.Errorf("%w; check that the cache's device is present: \"ls /sys/fs/bcache\" lists what is registered", err)
 		}
 	}
 	for _, t := range slices.Backward(tunables) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/schema"
 )
@@ -124,7 +125,7 @@ func readCacheStatus(f []string) (seen plan.Observation, mode string) {
 	}
 	return plan.Observation{
 		State: plan.On, Protected: plan.FactOf(mode != "writeback"), Clean: plan.FactOf(dirty == 0), Dirty: dirty * sectors * 512,
-		Detail: fmt.Sprintf("%s, %d dirty blocks", mode, dirty),
+		Detail: mode + ", " + english.Count(dirty, "dirty block"),
 	}, mode
 }
 

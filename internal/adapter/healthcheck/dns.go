@@ -45,7 +45,7 @@ func checkDNS(ctx context.Context, c schema.DNSCheck) error {
 			return err
 		}
 	}
-	return errors.New("it knows no address of the name")
+	return errors.New("it has no address for the name")
 }
 
 // ask sends one question, each second anew, and counts the records of the answer.

@@ -130,7 +130,7 @@ func TestHealthChecks(t *testing.T) {
 		{"dns, unknown", schema.HealthCheck{DNS: &schema.DNSCheck{Server: dns, Name: "down.lab"}}, "no such name"},
 		// This machine's hosts file knows localhost: only the server's answer counts.
 		{"dns, hosts file", schema.HealthCheck{DNS: &schema.DNSCheck{Server: dns, Name: "localhost"}}, "no such name"},
-		{"dns, no address", schema.HealthCheck{DNS: &schema.DNSCheck{Server: dns, Name: "empty.lab"}}, "it knows no address"},
+		{"dns, no address", schema.HealthCheck{DNS: &schema.DNSCheck{Server: dns, Name: "empty.lab"}}, "it has no address"},
 		{
 			"dns, no answer",
 			schema.HealthCheck{DNS: &schema.DNSCheck{Server: dns, Name: "mute.lab"}, Within: 50 * time.Millisecond},

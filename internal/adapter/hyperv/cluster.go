@@ -9,6 +9,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/powershell"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -45,8 +46,8 @@ func (n *cluster) Probe(ctx context.Context) (plan.Observation, error) {
 	if err != nil {
 		return plan.Observation{}, fmt.Errorf("cannot probe cluster %q: %w", n.name, err)
 	}
-	o := plan.Observation{State: r.state(), Detail: fmt.Sprintf("its service is %s, %d VMs are not off",
-		strings.ToLower(r.Service), len(r.On))}
+	o := plan.Observation{State: r.state(), Detail: fmt.Sprintf("its service is %s, %s not off",
+		strings.ToLower(r.Service), english.CountAre(len(r.On), "VM"))}
 	if len(r.Volumes) > 0 {
 		o.Detail += "; volumes: " + r.volumes()
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/powershell"
 	"ebbtide/internal/adapter/reach"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -29,11 +29,7 @@ func (r running) err(what string) error {
 	if len(r.On) == 0 {
 		return nil
 	}
-	text := strings.Join(r.On, ", ")
-	if more := len(r.On) - 5; more > 0 {
-		text = fmt.Sprintf("%s and %d more", strings.Join(r.On[:5], ", "), more)
-	}
-	return fmt.Errorf("%w: %d VMs still run %s: %s", adapter.ErrBusy, len(r.On), what, text)
+	return fmt.Errorf("%w: %s still running %s: %s", adapter.ErrBusy, english.CountAre(len(r.On), "VM"), what, english.List(r.On, 6))
 }
 
 // Probe reports whether the host answers. No answer is no proof that it is off: it is Unreachable only where nothing at all
@@ -42,7 +38,7 @@ func (n *host) Probe(ctx context.Context) (plan.Observation, error) {
 	var r running
 	err := lookHost.run(ctx, n.on, wanted{}, &r)
 	if err == nil {
-		return plan.Observation{State: plan.On, Detail: fmt.Sprintf("answers, %d VMs are on", len(r.On))}, nil
+		return plan.Observation{State: plan.On, Detail: "answers, " + english.CountAre(len(r.On), "VM") + " on"}, nil
 	}
 	if seen, ok := reach.Seen(err, false); ok && !errors.Is(ctx.Err(), context.Canceled) {
 		return seen, nil

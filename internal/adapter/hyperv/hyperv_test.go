@@ -197,7 +197,7 @@ func TestSharedVolumesGoLast(t *testing.T) {
 		w.SetState("sql01", one.sql)
 		w.SetState("print", one.print)
 		require.ErrorIs(t, contracttest.Do(t, n, plan.Stop), adapter.ErrBusy, "%+v", one)
-		require.ErrorContains(t, contracttest.Do(t, n, plan.Stop), "1 VMs still run in it: ")
+		require.ErrorContains(t, contracttest.Do(t, n, plan.Stop), "1 VM is still running in it: ")
 		require.ErrorIs(t, stopCluster.run(t.Context(), n.(*cluster).on, wanted{}, nil), adapter.ErrBusy,
 			"nor if it came on after it was asked")
 		require.Equal(t, "Running", w.Service())

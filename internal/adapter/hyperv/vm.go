@@ -102,7 +102,7 @@ func (m known) vm() plan.Observation {
 	case m.Clustered:
 		o.Caution = "it is a role of a cluster, which starts it again: write clustered: true"
 	case strings.HasPrefix(m.State, "Paus"):
-		o.Caution = "it is paused, and what is paused cannot shut down: Resume-VM it"
+		o.Caution = "it is paused and cannot shut down: run Resume-VM on it"
 	}
 	return o
 }
@@ -159,7 +159,7 @@ func (n *vm) holds(m known, v plan.Verb) bool {
 func (n *vm) give(ctx context.Context, m known, v plan.Verb) error {
 	command := map[plan.Verb]script{plan.Stop: n.kind.stop, plan.Force: n.kind.force, plan.Start: n.kind.start}[v]
 	if v == plan.Stop && strings.HasPrefix(m.State, "Paus") {
-		return fmt.Errorf("%w: it is paused, and what is paused cannot shut down: Resume-VM it, or let down.force power it off",
+		return fmt.Errorf("%w: it is paused and cannot shut down: run Resume-VM on it, or let down.force power it off",
 			adapter.ErrRefused)
 	}
 	err := command.run(ctx, n.on, wanted{n.id, n.name}, nil)

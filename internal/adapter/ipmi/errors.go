@@ -29,10 +29,10 @@ var logins = []struct {
 		"the account lacks the privilege level OPERATOR on the LAN channel",
 	},
 	{types.RmcpStatusCodeInvalidRole, false, adapter.ErrRefused, "the account lacks the privilege level OPERATOR on the LAN channel"},
-	{types.RmcpStatusCodeInvalidAuthAlg, false, adapter.ErrRefused, "it does not take the cipher suite: try cipher_suite: 3"},
-	{types.RmcpStatusCodeInvalidIntegrityAlg, false, adapter.ErrRefused, "it does not take the cipher suite: try cipher_suite: 3"},
-	{types.RmcpStatusCodeInvalidConfidentAlg, false, adapter.ErrRefused, "it does not take the cipher suite: try cipher_suite: 3"},
-	{types.RmcpStatusCodeNoCipherSuiteMatch, false, adapter.ErrRefused, "it does not take the cipher suite: try cipher_suite: 3"},
+	{types.RmcpStatusCodeInvalidAuthAlg, false, adapter.ErrRefused, "it does not accept the cipher suite: try cipher_suite: 3"},
+	{types.RmcpStatusCodeInvalidIntegrityAlg, false, adapter.ErrRefused, "it does not accept the cipher suite: try cipher_suite: 3"},
+	{types.RmcpStatusCodeInvalidConfidentAlg, false, adapter.ErrRefused, "it does not accept the cipher suite: try cipher_suite: 3"},
+	{types.RmcpStatusCodeNoCipherSuiteMatch, false, adapter.ErrRefused, "it does not accept the cipher suite: try cipher_suite: 3"},
 }
 
 // login says what a failed login means. The last cipher suite that was tried decides.

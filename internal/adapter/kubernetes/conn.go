@@ -53,7 +53,7 @@ func (c *conn) do(ctx context.Context, r rest.Request) error {
 	status, answered := errors.AsType[*rest.StatusError](err)
 	switch {
 	case errors.Is(err, rest.ErrDenied):
-		return fmt.Errorf("%w; has the token expired, or was its service account recreated? kubectl create token, or a Secret of type "+
+		return fmt.Errorf("%w; the token may have expired, or its service account may have been recreated; kubectl create token, or a Secret of type "+
 			"kubernetes.io/service-account-token, gives another", err)
 	case answered && status.Code == http.StatusForbidden:
 		if err := ready(ctx, c.Client); err != nil {

@@ -101,7 +101,7 @@ func TestWhatADrainTakes(t *testing.T) {
 	seen := contracttest.Probe(t, n)
 	require.Equal(t, plan.Observation{
 		State: plan.On, Protected: plan.No, Settings: "schedulable",
-		Detail: "schedulable; pods left: 2 (0 terminating): shop/web-a, db/db-0; stay, since nothing would create them again: me/naked",
+		Detail: "schedulable; pods left: 2 (0 terminating): shop/web-a, db/db-0; not evicted, because no controller would recreate them: me/naked",
 	}, seen)
 	require.NoError(t, contracttest.Do(t, n, plan.Protect))
 	seen = contracttest.Until(t, n, "drained", protected)
@@ -195,7 +195,7 @@ func TestRefusalsSayWhatToGrant(t *testing.T) {
 	n, _ := opened(t, c, vault("expired"))
 	_, err := n.Probe(contracttest.Within(t, 10*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
-	require.ErrorContains(t, err, "has the token expired")
+	require.ErrorContains(t, err, "the token may have expired")
 	n, _ = opened(t, c, vault(""))
 	_, err = n.Probe(contracttest.Within(t, 10*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)

@@ -59,7 +59,7 @@ func (l *load) String() string {
 		text = fmt.Sprintf("pods left: %d (%d terminating): %s", len(left), l.ending, english.List(left, 6))
 	}
 	if len(l.naked) > 0 {
-		text += "; stay, since nothing would create them again: " + english.List(l.naked, 6)
+		text += "; not evicted, because no controller would recreate them: " + english.List(l.naked, 6)
 	}
 	return text
 }
@@ -99,7 +99,7 @@ func (n *node) look(ctx context.Context) (plan.Observation, error) {
 		words[0] = cordoned
 	}
 	if !o.ready() {
-		words = append(words, "its kubelet is not ready, and ends no pods")
+		words = append(words, "its kubelet is not ready and terminates no pods")
 	}
 	words = append(words, l.String())
 	if held := n.heldBy(); held != "" && o.isCordonedByUs() && !done {

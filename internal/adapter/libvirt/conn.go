@@ -101,7 +101,7 @@ func (c *conn) get(ctx context.Context) (*client, error) {
 	select {
 	case c.turn <- struct{}{}:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: libvirt at %s is still being connected to", adapter.ErrUnreachable, c.place())
+		return nil, fmt.Errorf("%w: still connecting to libvirt at %s", adapter.ErrUnreachable, c.place())
 	}
 	defer func() { <-c.turn }()
 	switch {
@@ -132,7 +132,7 @@ func (c *conn) dial(ctx context.Context) (*client, error) {
 	select {
 	case err = <-done:
 	case <-ctx.Done():
-		err = errors.New("it takes the connection and does not answer")
+		err = errors.New("it accepts the connection but does not answer")
 	}
 	if err != nil {
 		cl.close()
@@ -164,7 +164,7 @@ func (c *conn) reach(ctx context.Context) (net.Conn, error) {
 	var verdict [1]byte
 	if _, err = raw.Read(verdict[:]); err != nil || verdict[0] != 1 {
 		_ = raw.Close()
-		return nil, fmt.Errorf("%w: the daemon does not take our certificate: see that its authority signed it, and tls_allowed_dn_list "+
+		return nil, fmt.Errorf("%w: the daemon does not accept our certificate: check that its CA signed it, and tls_allowed_dn_list "+
 			"in libvirtd.conf", adapter.ErrRefused)
 	}
 	return raw, nil
@@ -200,7 +200,7 @@ func call[T any](ctx context.Context, c *conn, f func(*libvirt.Libvirt) (T, erro
 	select {
 	case c.slots <- struct{}{}:
 	case <-ctx.Done():
-		return none, fmt.Errorf("%w: %d calls before it got no answer from libvirt at %s", adapter.ErrUnreachable, concurrency, c.place())
+		return none, fmt.Errorf("%w: %d earlier calls to libvirt at %s have had no answer", adapter.ErrUnreachable, concurrency, c.place())
 	}
 	cl, err := c.get(ctx)
 	if err != nil {

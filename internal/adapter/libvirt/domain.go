@@ -82,7 +82,7 @@ func (s sight) observation() plan.Observation {
 	case libvirt.DomainPaused:
 		o := plan.Observation{State: plan.On, Detail: "paused (" + s.whyPaused() + ")"}
 		if libvirt.DomainPausedReason(s.reason) == libvirt.DomainPausedUser {
-			o.Caution = `it is paused, and what is paused cannot shut down: "virsh resume" it`
+			o.Caution = `it is paused and cannot shut down: run "virsh resume" on it`
 		}
 		return o
 	case libvirt.DomainPmsuspended:
@@ -163,7 +163,7 @@ func (n *domain) give(ctx context.Context, s sight, v plan.Verb) error {
 		}
 		return fmt.Errorf("%w: it was asleep and is being woken, so that it can shut down", adapter.ErrBusy)
 	case v == plan.Stop && s.state == libvirt.DomainPaused:
-		return fmt.Errorf(`%w: it is paused (%s), and what is paused cannot shut down: "virsh resume" it, or let down.force power it off`,
+		return fmt.Errorf(`%w: it is paused (%s) and cannot shut down: run "virsh resume" on it, or let down.force power it off`,
 			adapter.ErrRefused, s.whyPaused())
 	case v == plan.Stop && n.agent:
 		command = shutdown(libvirt.DomainShutdownGuestAgent | libvirt.DomainShutdownAcpiPowerBtn) // in this order, says libvirt

@@ -51,7 +51,7 @@ func TestTLS(t *testing.T) {
 	t.Run("our certificate is another authority's", func(t *testing.T) {
 		_, err := node(t, ours, others).Probe(contracttest.Within(t, 20*time.Second))
 		require.ErrorIs(t, err, adapter.ErrRefused)
-		require.ErrorContains(t, err, "does not take our certificate")
+		require.ErrorContains(t, err, "does not accept our certificate")
 	})
 	t.Run("the daemon's certificate is another authority's", func(t *testing.T) {
 		_, err := node(t, others, ours).Probe(contracttest.Within(t, 20*time.Second))

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"ebbtide/internal/adapter"
 )
 
-// The pauses after refused logins: the first, and the longest.
+// The pauses after refused logins: the first, the first for an account that was let in before, and the longest.
 const (
 	firstPause   = time.Minute
+	pauseAgain   = 5 * time.Second
 	longestPause = 15 * time.Minute
 )
 
@@ -18,6 +21,7 @@ const (
 type Guard struct {
 	mu       sync.Mutex
 	why      error
+	wasIn    bool // a login was accepted before
 	refusals int
 	until    time.Time
 }
@@ -32,19 +36,39 @@ func (g *Guard) Locked() error {
 	return nil
 }
 
-// Refused notes a refused login, begins a pause, each twice as long as the one before, and gives the error that says so.
+// Refused notes a refused login, begins a pause, each twice as long as the one before, and gives the error that says so. An account that
+// was let in before is not refused for good: in an outage the directory that knows it goes down first, and the system starts anew
+// without it. Then the pauses begin short, and the system counts as not asked.
 func (g *Guard) Refused(err error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.until = time.Now().Add(min(firstPause<<min(g.refusals, 10), longestPause))
+	first := firstPause
+	if g.wasIn {
+		first, err = pauseAgain, again(err)
+	}
+	g.until = time.Now().Add(min(first<<min(g.refusals, 10), longestPause))
 	g.refusals++
 	g.why = fmt.Errorf("%w; the next login is tried no earlier than %s", err, g.until.Format(time.TimeOnly))
 	return g.why
+}
+
+// Sort is Refused where no pause is needed.
+func (g *Guard) Sort(err error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.wasIn {
+		return again(err)
+	}
+	return err
+}
+
+func again(err error) error {
+	return adapter.As(fmt.Errorf("%w; it was let in before, so whoever knows its account may be down", err), adapter.ErrUnreachable)
 }
 
 // Accepted notes that a login was accepted.
 func (g *Guard) Accepted() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.why, g.refusals, g.until = nil, 0, time.Time{}
+	g.why, g.refusals, g.until, g.wasIn = nil, 0, time.Time{}, true
 }

@@ -27,8 +27,28 @@ func TestAWrongPasswordIsTriedLessAndLess(t *testing.T) {
 			<-time.After(1)
 			require.NoError(t, g.Locked())
 		}
+		require.Equal(t, denied, g.Sort(denied), "it was never let in")
 		_ = g.Refused(denied)
 		g.Accepted()
 		require.NoError(t, g.Locked())
+	})
+}
+
+// TestWhoWasInBeforeIsNotRefusedForGood: in an outage the directory goes down before what asks it.
+func TestWhoWasInBeforeIsNotRefusedForGood(t *testing.T) {
+	denied := fmt.Errorf("%w: wrong password", adapter.ErrRefused)
+	synctest.Test(t, func(t *testing.T) {
+		var g Guard
+		g.Accepted()
+		for _, pause := range []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second} {
+			err := g.Refused(denied)
+			require.ErrorIs(t, err, adapter.ErrUnreachable)
+			require.NotErrorIs(t, err, adapter.ErrRefused)
+			<-time.After(pause - 1)
+			require.Equal(t, err, g.Locked())
+			<-time.After(1)
+			require.NoError(t, g.Locked())
+		}
+		require.ErrorIs(t, g.Sort(denied), adapter.ErrUnreachable)
 	})
 }

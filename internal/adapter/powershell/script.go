@@ -124,7 +124,7 @@ func (s Script) Run(ctx context.Context, on Shell, c Call, into any) error {
 // common are the errors that any script may have.
 var common = []Hint{
 	{Text: "CommandNotFoundException", Means: adapter.ErrRefused, Say: "the machine lacks a cmdlet: install the module that has it"},
-	{Text: "not recognized", Means: adapter.ErrRefused, Say: "the machine has no PowerShell where it is looked for"},
+	{Text: "not recognized", Means: adapter.ErrRefused, Say: "PowerShell was not found on the machine"},
 }
 
 func explain(hints []Hint, text, id string) error {

@@ -18,6 +18,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/adapter/lockout"
 	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/adapter/process"
 	"ebbtide/internal/adapter/reach"
@@ -49,6 +50,7 @@ type conn struct {
 	secrets adapter.Secrets
 	http    *http.Client
 	slots   chan struct{}
+	lockout lockout.Guard
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
 }
@@ -223,10 +225,11 @@ func (t *transport) post(text string) (string, error) {
 	host := t.conn.at.Host
 	switch resp.StatusCode {
 	case http.StatusOK:
+		t.conn.lockout.Accepted()
 		return string(body), nil
 	case http.StatusUnauthorized:
-		return "", fmt.Errorf("%w: %s does not let %q in: check the password, that the account is in Remote Management Users, and "+
-			"\"winrm get winrm/config/service/auth\"", adapter.ErrRefused, host, t.conn.spec.Username)
+		return "", t.conn.lockout.Sort(fmt.Errorf("%w: %s does not let %q in: check the password, that the account is in Remote Management Users, and "+
+			"\"winrm get winrm/config/service/auth\"", adapter.ErrRefused, host, t.conn.spec.Username))
 	case http.StatusForbidden:
 		return "", fmt.Errorf("%w: %s lets %q run nothing: put the account into Remote Management Users", adapter.ErrRefused, host,
 			t.conn.spec.Username)
@@ -253,7 +256,7 @@ func (t *transport) explain(at *reach.Course, err error) error {
 	unsent := at.Unsent(err)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("%s was not waited for: %w", host, err)
+		return fmt.Errorf("gave up waiting for %s: %w", host, err)
 	case unsent != nil:
 		return unsent
 	case errors.Is(err, context.DeadlineExceeded):

@@ -12,6 +12,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/adapter/lockout"
 	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/adapter/rest"
 )
@@ -29,6 +30,7 @@ type conn struct {
 	urls    []*url.URL
 	secrets adapter.Secrets
 	http    *http.Client
+	lockout lockout.Guard
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
 	best    atomic.Int32 // of urls: the one that answered last

@@ -24,7 +24,7 @@ func explainTransport(ctx context.Context, at *reach.Course, err error) error {
 	case errors.Is(cause, errClosed):
 		return errClosed
 	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("%s was not waited for: %w", at.Address(), cause)
+		return fmt.Errorf("gave up waiting for %s: %w", at.Address(), cause)
 	case certificate.Refused(err):
 		return fmt.Errorf("%w: %w; if it was renewed, check it and put its SHA-256 into thumbprint", adapter.ErrRefused, plainURL(err))
 	}
@@ -57,7 +57,7 @@ var hints = []struct {
 	{"can't lock file", adapter.ErrBusy, "another task holds it"},
 	{"no quorum", adapter.ErrBusy, `the cluster has no quorum: start more of its nodes, or run "pvecm expected 1" on the last one`},
 	{"cluster not ready", adapter.ErrBusy, `the cluster has no quorum: start more of its nodes, or run "pvecm expected 1" on the last one`},
-	{"is paused", adapter.ErrRefused, `what is paused cannot shut down: "qm resume" it, or let down.force power it off`},
+	{"is paused", adapter.ErrRefused, `it cannot shut down: run "qm resume" on it, or let down.force power it off`},
 	{"hostname lookup", adapter.ErrRefused, "the cluster knows no such node"},
 	{"rados_connect", adapter.ErrBusy, "Ceph does not answer: its monitors may have no quorum"},
 }
@@ -86,8 +86,8 @@ func (c *conn) explain(resp *http.Response, body []byte) error {
 	host := resp.Request.URL.Host
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
-		return fmt.Errorf("%w: %s does not take the token %s: check its name, its secret and that it has not expired (%s)",
-			adapter.ErrRefused, host, c.spec.Token, said)
+		return c.lockout.Sort(fmt.Errorf("%w: %s does not accept the token %s: check its name, its secret and that it has not expired (%s)",
+			adapter.ErrRefused, host, c.spec.Token, said))
 	case http.StatusForbidden:
 		if m := denied.FindStringSubmatch(said); m != nil {
 			return fmt.Errorf("%w: the token %s lacks the privilege %s on %s: put it into a role, and run \"pveum acl modify %s --tokens "+
@@ -97,7 +97,7 @@ func (c *conn) explain(resp *http.Response, body []byte) error {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return reach.New(host, reach.Answering, fmt.Errorf("it says: %s; its services may still be starting", said))
 	case 595, 596, 599:
-		return &away{host: host, said: said}
+		return &away{host: host, said: said, status: resp.StatusCode}
 	}
 	for _, h := range hints {
 		if strings.Contains(said, h.text) {
@@ -111,19 +111,32 @@ func (c *conn) explain(resp *http.Response, body []byte) error {
 }
 
 // away says that the node that was asked could not reach the one that it was asked about.
-type away struct{ host, said string }
+type away struct {
+	host, said string
+	status     int // 595: no connection came about; 596: it broke, in TLS or later; 599: anything else (AnyEvent::HTTP)
+}
 
 func (e *away) Error() string { return fmt.Sprintf("%s cannot reach that node: %s", e.host, e.said) }
 func (e *away) Unwrap() error { return adapter.ErrUnreachable }
 
-// refused: it is there, and its services are not.
-func (e *away) refused() bool { return strings.Contains(strings.ToLower(e.said), "refused") }
+// silent reports whether nothing came back from that node. Any other failure was of one that runs, or of the network of the node that was
+// asked.
+func (e *away) silent() bool {
+	said := strings.ToLower(e.said)
+	return e.status == 595 && (strings.Contains(said, "timed out") || strings.Contains(said, "no route to host"))
+}
 
-// refusal is any other no.
+// refusal is any other no. A failure of its own may pass: a lock that was not had in time, QEMU that did not answer.
 type refusal struct {
 	status int
 	said   string
 }
 
-func (e *refusal) Error() string { return fmt.Sprintf("refused: Proxmox says: %s", e.said) }
-func (e *refusal) Unwrap() error { return adapter.ErrRefused }
+func (e *refusal) Error() string { return fmt.Sprintf("%s: Proxmox says: %s", e.Unwrap(), e.said) }
+
+func (e *refusal) Unwrap() error {
+	if e.status >= http.StatusInternalServerError {
+		return adapter.ErrBusy
+	}
+	return adapter.ErrRefused
+}

@@ -161,7 +161,7 @@ func (s *sight) observation() plan.Observation {
 			o.Detail = s.QMP
 		}
 		if s.QMP == "paused" {
-			o.Caution = `it is paused, and what is paused cannot shut down: "qm resume" it`
+			o.Caution = `it is paused and cannot shut down: run "qm resume" on it`
 		}
 	case "stopped":
 		o = plan.Observation{State: plan.Off, Detail: "stopped"}

@@ -11,6 +11,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/reach"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -40,7 +41,7 @@ func (h *host) Probe(ctx context.Context) (plan.Observation, error) {
 		return plan.Observation{}, fmt.Errorf("cannot probe node %q: %w", h.name, err)
 	}
 	seen := plan.Observation{State: plan.Unknown, Detail: strings.Join(strings.Fields(err.Error()), " ")}
-	if !far.refused() {
+	if far.silent() {
 		seen.State = plan.Unreachable
 	}
 	return seen, nil
@@ -88,9 +89,5 @@ func (h *host) free(ctx context.Context, v plan.Verb) error {
 		return nil
 	}
 	slices.Sort(running)
-	text := strings.Join(running, ", ")
-	if more := len(running) - 5; more > 0 {
-		text = fmt.Sprintf("%s and %d more", strings.Join(running[:5], ", "), more)
-	}
-	return fmt.Errorf("%w: %d guests still run on it: %s", adapter.ErrBusy, len(running), text)
+	return fmt.Errorf("%w: %s still running on it: %s", adapter.ErrBusy, english.CountAre(len(running), "guest"), english.List(running, 6))
 }

@@ -169,7 +169,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 	n, _ = opened(t, wrong, "proxmox.guest", &GuestSpec{Guest: "web"})
 	_, err = n.Probe(contracttest.Within(t, 10*time.Second))
 	require.ErrorIs(t, err, adapter.ErrRefused)
-	require.ErrorContains(t, err, "does not take the token")
+	require.ErrorContains(t, err, "does not accept the token")
 
 	other := spec(pve)
 	other.Thumbprint = "00" + other.Thumbprint[2:]

@@ -67,7 +67,7 @@ func explain(ctx context.Context, at *reach.Course, err error, asks bool) error 
 		return unsent
 	case asks:
 		return reach.New(at.Address(), reach.Answering,
-			fmt.Errorf("it took the request and did not answer (%v)", reach.Plainly(err))) //nolint:errorlint // a deadline in it would read as if nobody knew
+			fmt.Errorf("it accepted the request but did not answer (%v)", reach.Plainly(err))) //nolint:errorlint // a deadline in it would read as if nobody knew
 	case cause != nil:
 		return fmt.Errorf("%s did not answer in time, so it is unknown whether it was done: %w", at.Address(), cause)
 	}

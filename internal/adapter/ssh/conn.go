@@ -11,6 +11,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/lockout"
 	"ebbtide/internal/adapter/reach"
 )
 
@@ -29,6 +30,7 @@ type Conn struct {
 	address string
 	secrets adapter.Secrets
 	slots   chan struct{}
+	lockout lockout.Guard
 	ctx     context.Context // ends with Close: dials and keep-alives outlast single calls, but not the connection
 	end     context.CancelFunc
 

@@ -51,6 +51,7 @@ func (c *Conn) login(d *dialing) (*ssh.Client, error) {
 		_ = transport.Close()
 		return nil, reach.New(c.address, reach.Answering, err)
 	}
+	c.lockout.Accepted()
 	return ssh.NewClient(transport, channels, requests), nil
 }
 
@@ -116,7 +117,7 @@ func (c *Conn) explain(err error, hint string) error {
 		return fmt.Errorf("cannot log in to %s: %w: %w; the host may have no key of the type that is expected of it", c.address,
 			adapter.ErrRefused, differ)
 	case strings.Contains(err.Error(), "unable to authenticate"):
-		return fmt.Errorf("cannot log in to %s as %q: %w: access denied; %s", c.address, c.spec.User, adapter.ErrRefused, hint)
+		return c.lockout.Sort(fmt.Errorf("cannot log in to %s as %q: %w: access denied; %s", c.address, c.spec.User, adapter.ErrRefused, hint))
 	}
 	return reach.New(c.address, reach.Answering, err)
 }

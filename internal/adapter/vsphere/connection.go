@@ -14,6 +14,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/certificate"
+	"ebbtide/internal/adapter/lockout"
 	"ebbtide/internal/schema"
 
 	"github.com/vmware/govmomi/vim25/soap"
@@ -37,13 +38,12 @@ type pace struct {
 	call    time.Duration // the longest that one call may take
 	retry   time.Duration // the first pause before a broken watch is mended; doubles
 	longest time.Duration // the longest such pause
-	lockout time.Duration // the first pause after a refused login; doubles up to 15 minutes
 	connect time.Duration // the longest that a server may take to accept a connection
 }
 
 var defaultPace = pace{
 	wait: 10 * time.Second, grace: 5 * time.Second, call: 15 * time.Second,
-	retry: time.Second, longest: 15 * time.Second, lockout: time.Minute, connect: 5 * time.Second,
+	retry: time.Second, longest: 15 * time.Second, connect: 5 * time.Second,
 }
 
 // concurrency bounds the calls of a connection. More than this makes a vCenter slower, not faster.
@@ -64,10 +64,8 @@ type Conn struct {
 	slots     chan struct{}
 	login     chan struct{} // holds one token: who takes it may use what follows
 	current   *session      // nil: none yet, or it has expired
-	refused   error         // of the last login, until it may be tried again
-	refusals  int
-	notBefore time.Time
 	closed    bool
+	lockout   lockout.Guard
 
 	close   context.CancelFunc
 	running sync.WaitGroup

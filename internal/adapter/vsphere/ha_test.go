@@ -55,7 +55,7 @@ func TestHADuringAnOutage(t *testing.T) {
 			} else {
 				contracttest.UntilState(t, e.vm(t, "hangs"), plan.On)
 				require.ErrorIs(t, err, adapter.ErrBusy)
-				require.ErrorContains(t, err, "1 VMs still run on it: hangs")
+				require.ErrorContains(t, err, "1 VM is still running on it: hangs")
 				require.NoError(t, e.CutHost("esx02"), "the battery ends")
 			}
 			contracttest.UntilState(t, esx02, plan.Unreachable)

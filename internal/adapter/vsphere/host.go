@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/reach"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -37,9 +37,9 @@ func (n *hostNode) find(_ context.Context, c *Conn) (host, error) {
 	switch len(found) {
 	case 1:
 		return found[0], nil
-	case 0:
+	case 0: // nor is one that was removed known to be off
 		return host{}, fmt.Errorf("%w: no host of this name is visible to %q: check the name, and that the account may see it",
-			adapter.ErrGone, c.spec.Username)
+			adapter.ErrRefused, c.spec.Username)
 	default:
 		return host{}, fmt.Errorf("%w: vCenter has %d hosts of this name", adapter.ErrRefused, len(found))
 	}
@@ -57,7 +57,7 @@ func (n *hostNode) ask(ctx context.Context, c *Conn) (host, error) {
 	}
 	h, ok := b.hosts[known.ref]
 	if !ok {
-		return host{}, fmt.Errorf("%w: it was removed from vCenter", adapter.ErrGone)
+		return host{}, fmt.Errorf("%w: it was removed from vCenter, and may run on", adapter.ErrRefused)
 	}
 	return h, nil
 }
@@ -106,7 +106,7 @@ func (n *hostNode) look(ctx context.Context, find func(context.Context, *Conn) (
 	switch {
 	case err == nil:
 		return seen, nil
-	case seen.State == plan.Unreachable && reach.Runs(own): // its agents end long before its datastores are unmounted
+	case seen.State == plan.Unreachable && !isSilence(own): // its agents end long before its datastores are unmounted
 		return plan.Observation{State: plan.Unknown, Detail: seen.Detail + "; " + oneLine(own)}, nil
 	case seen.Detail != "":
 		return seen, nil
@@ -119,6 +119,12 @@ func (n *hostNode) look(ctx context.Context, find func(context.Context, *Conn) (
 	return plan.Observation{}, fmt.Errorf("cannot probe host %q: %w", n.name, err)
 }
 
+// isSilence reports whether a host that was asked itself said nothing at all: whatever it answers, it runs.
+func isSilence(err error) bool {
+	seen, ok := reach.Seen(err, false)
+	return ok && seen.State == plan.Unreachable
+}
+
 // observation says what a host's properties mean.
 func (h *host) observation(direct bool) plan.Observation {
 	o := plan.Observation{State: plan.On, Detail: "answers"}
@@ -126,19 +132,19 @@ func (h *host) observation(direct bool) plan.Observation {
 		o.Detail += ", in maintenance mode"
 	}
 	if h.vsan {
-		o.Detail += ", part of a vSAN: not shut down by Ebbtide"
+		o.Detail += ", part of a vSAN cluster: not shut down by Ebbtide"
 	}
 	switch {
 	case direct:
 	case h.power == types.HostSystemPowerStatePoweredOff:
-		o = plan.Observation{State: plan.Off, Detail: "vCenter says powered off"}
+		o = plan.Observation{State: plan.Off, Detail: "vCenter reports it powered off"}
 	case h.power == types.HostSystemPowerStateStandBy:
-		o = plan.Observation{State: plan.Off, Detail: "vCenter says in standby"}
+		o = plan.Observation{State: plan.Off, Detail: "vCenter reports it in standby mode"}
 	case h.reach == types.HostSystemConnectionStateConnected:
 	case h.reach == types.HostSystemConnectionStateDisconnected:
-		o = plan.Observation{State: plan.Unreachable, Detail: "someone has disconnected it from vCenter"}
+		o = plan.Observation{State: plan.Unknown, Detail: "someone has disconnected it from vCenter"}
 	case h.reach == types.HostSystemConnectionStateNotResponding:
-		o = plan.Observation{State: plan.Unreachable, Detail: "does not answer vCenter"}
+		o = plan.Observation{State: plan.Unreachable, Detail: "not responding, according to vCenter"}
 	default:
 		o = plan.Observation{State: plan.Unknown, Detail: "its state may not be read by the account"}
 	}
@@ -175,7 +181,7 @@ func (n *hostNode) Do(ctx context.Context, do adapter.Command) error {
 				return err
 			}
 			if len(running) > 0 {
-				return fmt.Errorf("%w: %d VMs still run on it: %s", adapter.ErrBusy, len(running), listed(running))
+				return fmt.Errorf("%w: %s still running on it: %s", adapter.ErrBusy, english.CountAre(len(running), "VM"), english.List(running, 6))
 			}
 			if n.spec.Maintenance && !h.maintenance {
 				return c.enterMaintenance(ctx, &h)
@@ -185,7 +191,7 @@ func (n *hostNode) Do(ctx context.Context, do adapter.Command) error {
 			_, err := methods.ShutdownHost_Task(ctx, s.Client, &types.ShutdownHost_Task{This: h.ref, Force: true})
 			return err
 		})
-		if lost(ctx, err) {
+		if c.direct() && lost(ctx, err) { // not vCenter, which may have gone in the middle of it
 			return nil // it went down before it could say so
 		}
 		return explain(err)
@@ -235,14 +241,6 @@ func (c *Conn) runningOn(ctx context.Context, h ref) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
-}
-
-// listed names a few of many.
-func listed(names []string) string {
-	if more := len(names) - 5; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:5], ", "), more)
-	}
-	return strings.Join(names, ", ")
 }
 
 // Watch tells of changes as vCenter tells of them.

@@ -25,7 +25,7 @@ func TestHostIsNotStoppedUnderItsVMs(t *testing.T) {
 	require.Equal(t, plan.Observation{State: plan.On, Detail: "answers"}, contracttest.Probe(t, n))
 	err := contracttest.Do(t, n, plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrBusy)
-	require.ErrorContains(t, err, `cannot stop host "esx01": busy: 2 VMs still run on it: web01, web02`)
+	require.ErrorContains(t, err, `cannot stop host "esx01": busy: 2 VMs are still running on it: web01, web02`)
 	require.Zero(t, e.VCenter().Calls()["ShutdownHost_Task"])
 	require.True(t, e.HostOn("esx01"))
 	require.ErrorIs(t, contracttest.Do(t, n, plan.Start), adapter.ErrRefused)
@@ -36,13 +36,13 @@ func TestHostIsNotStoppedUnderItsVMs(t *testing.T) {
 	contracttest.UntilState(t, e.vm(t, "web01"), plan.Off)
 	contracttest.UntilState(t, e.vm(t, "web02"), plan.Off)
 	require.NoError(t, contracttest.Do(t, n, plan.Stop))
-	require.Equal(t, "does not answer vCenter", contracttest.UntilState(t, n, plan.Unreachable).Detail, "silence is no proof")
+	require.Equal(t, "not responding, according to vCenter", contracttest.UntilState(t, n, plan.Unreachable).Detail, "silence is no proof")
 	require.False(t, e.HostOn("esx01"))
 	require.True(t, e.HostOn("esx02"))
 	require.True(t, e.VMOn("db"))
 
 	// What vCenter last heard of its VMs.
-	require.Equal(t, plan.Observation{State: plan.Off, Detail: `powered off when last heard of: host "esx01" does not answer vCenter`},
+	require.Equal(t, plan.Observation{State: plan.Off, Detail: `powered off when last heard of: host "esx01" is not responding to vCenter`},
 		contracttest.Probe(t, e.vm(t, "web01")))
 	require.ErrorIs(t, contracttest.Do(t, e.vm(t, "web01"), plan.Start), adapter.ErrUnreachable)
 
@@ -58,7 +58,7 @@ func TestForcedHostTakesItsVMsAlong(t *testing.T) {
 	contracttest.Probe(t, vm)
 	require.NoError(t, contracttest.Do(t, n, plan.Force))
 	contracttest.UntilState(t, n, plan.Unreachable)
-	require.Equal(t, `powered on when last heard of: host "esx01" does not answer vCenter`,
+	require.Equal(t, `powered on when last heard of: host "esx01" is not responding to vCenter`,
 		contracttest.UntilState(t, vm, plan.Unreachable).Detail)
 	require.False(t, e.VMOn("web01"))
 	require.ErrorIs(t, contracttest.Do(t, vm, plan.Stop), adapter.ErrUnreachable)
@@ -77,7 +77,7 @@ func TestHostDirectly(t *testing.T) {
 	require.Equal(t, plan.On, contracttest.Probe(t, vm).State)
 	err := contracttest.Do(t, n, plan.Stop)
 	require.ErrorIs(t, err, adapter.ErrBusy)
-	require.ErrorContains(t, err, "1 VMs still run on it: web01")
+	require.ErrorContains(t, err, "1 VM is still running on it: web01")
 	require.NoError(t, contracttest.Do(t, vm, plan.Stop))
 	contracttest.UntilState(t, vm, plan.Off)
 	require.NoError(t, contracttest.Do(t, n, plan.Stop))
@@ -166,7 +166,35 @@ func TestHostsOfAVCenterThatNeverAnswered(t *testing.T) {
 func TestUnknownHost(t *testing.T) {
 	e := start(t, vspheresim.Options{})
 	_, err := e.node(t, "esx99", "vcenter", &HostSpec{}).Probe(contracttest.Within(t, 5*time.Second))
-	require.ErrorIs(t, err, adapter.ErrGone)
+	require.ErrorIs(t, err, adapter.ErrRefused, "a name that is misspelt is no host that is gone")
+}
+
+// What a host says that is asked itself is no silence, whatever it says.
+func TestAHostThatRefusesOurLoginIsNotSilent(t *testing.T) {
+	e := start(t, vspheresim.Options{HostsPerCluster: 2, HostOff: 6 * time.Second})
+	server := e.direct(t, "esx01")
+	wrong := spec(server)
+	wrong.Password.Env = "hunter2"
+	e.hosts["esx01"] = dial(t, "esx01", wrong)
+	_, err := e.node(t, "esx01", "esx01", &HostSpec{}).Probe(contracttest.Within(t, 5*time.Second))
+	require.ErrorIs(t, err, adapter.ErrRefused)
+	n := e.node(t, "esx01", "vcenter", &HostSpec{Fallback: "esx01"})
+	contracttest.UntilState(t, n, plan.On)
+	require.NoError(t, contracttest.Do(t, n, plan.Stop))
+	require.Contains(t, contracttest.UntilState(t, n, plan.Unknown).Detail, "may not log in")
+}
+
+// A vCenter that goes in the middle of a host's shutdown says nothing of the host.
+func TestAVCenterThatGoesBeforeItAnswers(t *testing.T) {
+	e := start(t, vspheresim.Options{HostsPerCluster: 2})
+	n := e.node(t, "esx01", "vcenter", &HostSpec{})
+	contracttest.Probe(t, n)
+	e.VCenter().HangUp("ShutdownHost_Task")
+	err := contracttest.Do(t, n, plan.Stop)
+	require.Error(t, err)
+	for _, known := range []error{adapter.ErrRefused, adapter.ErrBusy, adapter.ErrUnreachable, adapter.ErrGone} {
+		require.NotErrorIs(t, err, known, "nobody knows whether it was taken")
+	}
 }
 
 func TestWhatVCenterSaysOfAHost(t *testing.T) {
@@ -183,10 +211,10 @@ func TestWhatVCenterSaysOfAHost(t *testing.T) {
 	}{
 		{host{reach: connected, power: types.HostSystemPowerStatePoweredOn}, false, plan.On, "answers"},
 		{host{reach: connected, maintenance: true}, false, plan.On, "answers, in maintenance mode"},
-		{host{reach: silent, power: types.HostSystemPowerStateUnknown}, false, plan.Unreachable, "does not answer vCenter"},
-		{host{reach: silent, power: types.HostSystemPowerStatePoweredOff}, false, plan.Off, "vCenter says powered off"},
-		{host{reach: silent, power: types.HostSystemPowerStateStandBy}, false, plan.Off, "vCenter says in standby"},
-		{host{reach: disconnected}, false, plan.Unreachable, "someone has disconnected it from vCenter"},
+		{host{reach: silent, power: types.HostSystemPowerStateUnknown}, false, plan.Unreachable, "not responding, according to vCenter"},
+		{host{reach: silent, power: types.HostSystemPowerStatePoweredOff}, false, plan.Off, "vCenter reports it powered off"},
+		{host{reach: silent, power: types.HostSystemPowerStateStandBy}, false, plan.Off, "vCenter reports it in standby mode"},
+		{host{reach: disconnected}, false, plan.Unknown, "someone has disconnected it from vCenter"},
 		{host{}, false, plan.Unknown, "its state may not be read by the account"},
 		{host{}, true, plan.On, "answers"},
 	} {

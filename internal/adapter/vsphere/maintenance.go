@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 
 	"github.com/vmware/govmomi/vim25/methods"
@@ -21,7 +22,7 @@ func (c *Conn) enterMaintenance(ctx context.Context, h *host) error {
 			&types.EnterMaintenanceMode_Task{This: h.ref, EvacuatePoweredOffVms: new(false)})
 		return err
 	})
-	return cmp.Or(explain(err), fmt.Errorf("%w: it enters maintenance mode", adapter.ErrBusy))
+	return cmp.Or(explain(err), fmt.Errorf("%w: it is entering maintenance mode", adapter.ErrBusy))
 }
 
 // exitMaintenance takes a host out of maintenance mode.
@@ -55,7 +56,7 @@ func (n *hostNode) mounted(ctx context.Context, seen *plan.Observation) {
 		seen.Detail += "; its datastores can't be queried: " + oneLine(err)
 	case len(missing) > 0:
 		seen.Healthy = plan.No
-		seen.Detail += "; not mounted: " + listed(missing)
+		seen.Detail += "; not mounted: " + english.List(missing, 6)
 	case !n.checked:
 		seen.Healthy = plan.Yes
 	}

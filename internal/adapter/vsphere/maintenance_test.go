@@ -39,7 +39,7 @@ func TestHostGoesAndComesInMaintenanceMode(t *testing.T) {
 			require.Equal(t, plan.Observation{State: plan.On, Detail: "answers", Protected: plan.No}, contracttest.Probe(t, n))
 			err := contracttest.Do(t, n, plan.Stop)
 			require.ErrorIs(t, err, adapter.ErrBusy)
-			require.ErrorContains(t, err, "VMs still run on it")
+			require.ErrorContains(t, err, "still running on it")
 			require.False(t, e.InMaintenance("esx01"))
 			require.NoError(t, contracttest.Do(t, vm, plan.Stop))
 			contracttest.UntilState(t, vm, plan.Off)

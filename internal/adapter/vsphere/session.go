@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"time"
 
 	"ebbtide/internal/adapter"
 
@@ -13,9 +12,6 @@ import (
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
 )
-
-// longestLockout bounds the pause after refused logins.
-const longestLockout = 15 * time.Minute
 
 // session is a login that was accepted.
 type session struct {
@@ -40,8 +36,8 @@ func (c *Conn) session(ctx context.Context) (*session, error) {
 	if c.current != nil {
 		return c.current, nil
 	}
-	if time.Now().Before(c.notBefore) {
-		return nil, c.refused
+	if err := c.lockout.Locked(); err != nil {
+		return nil, err
 	}
 	password, err := c.secrets.Secret(c.spec.Password)
 	if err != nil {
@@ -60,7 +56,8 @@ func (c *Conn) session(ctx context.Context) (*session, error) {
 		client.CloseIdleConnections()
 		return nil, c.denied(err)
 	}
-	c.current, c.refused, c.refusals = s, nil, 0
+	c.current = s
+	c.lockout.Accepted()
 	return s, nil
 }
 
@@ -69,12 +66,8 @@ func (c *Conn) denied(err error) error {
 	if !isKind(err, &types.InvalidLogin{}) && !isKind(err, &types.NoPermission{}) {
 		return fmt.Errorf("%w: %w", errLogin, explainRead(err))
 	}
-	pause := min(c.pace.lockout<<min(c.refusals, 10), longestLockout)
-	c.refusals++
-	c.notBefore = time.Now().Add(pause)
-	c.refused = fmt.Errorf("%w: %w: %q may not log in (%v): check the password; on a host in lockdown mode, its exception users; "+
-		"the next login is tried no earlier than %s", errLogin, adapter.ErrRefused, c.spec.Username, err, c.notBefore.Format(time.TimeOnly))
-	return c.refused
+	return c.lockout.Refused(fmt.Errorf("%w: %w: %q may not log in (%w): check the password; on a host in lockdown mode, its exception users",
+		errLogin, adapter.ErrRefused, c.spec.Username, err))
 }
 
 // drop forgets a session that has expired, unless somebody has already replaced it.

@@ -19,7 +19,7 @@ import (
 // quick is a pace for servers on loopback.
 var quick = pace{
 	wait: time.Second, grace: time.Second, call: 5 * time.Second,
-	retry: 50 * time.Millisecond, longest: 200 * time.Millisecond, lockout: time.Minute,
+	retry: 50 * time.Millisecond, longest: 200 * time.Millisecond,
 	connect: 500 * time.Millisecond,
 }
 

@@ -221,7 +221,9 @@ func (m *vm) set(name string, val any) {
 	case "runtime.question":
 		m.question = short(value[question](val).Text)
 	case "config.instanceUuid":
-		m.uuid = strings.ToLower(short(value[string](val)))
+		if uuid := strings.ToLower(short(value[string](val))); uuid != "" { // its configuration can't be read while its files can't
+			m.uuid = uuid
+		}
 	case "config.template":
 		m.template = value[bool](val)
 	case "config.managedBy":

@@ -95,7 +95,7 @@ func (m *vm) observation(host string) plan.Observation {
 	switch m.reach {
 	case types.VirtualMachineConnectionStateConnected, "":
 	case types.VirtualMachineConnectionStateDisconnected:
-		detail = fmt.Sprintf("host %q does not answer vCenter", host)
+		detail = fmt.Sprintf("host %q is not responding to vCenter", host)
 	default:
 		detail = "the VM is " + string(m.reach) + " to its host"
 	}

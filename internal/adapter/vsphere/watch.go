@@ -112,7 +112,7 @@ func (c *Conn) keepWatching(ctx context.Context) {
 // on what it watches: nothing of that is gone or refuses anything. A login that was refused is, and so is a right that the account lacks.
 func unwatched(err error) error {
 	if !errors.Is(err, errLogin) && isFault(err) && (expired(err) || !isKind(err, &types.NoPermission{})) {
-		return fmt.Errorf("%w: the list of its objects can't be had: %s", adapter.ErrUnreachable, oneLine(err))
+		return fmt.Errorf("%w: the list of its objects can't be read: %s", adapter.ErrUnreachable, oneLine(err))
 	}
 	return explainRead(err)
 }

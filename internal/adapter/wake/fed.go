@@ -71,15 +71,16 @@ func (f *fed) start(ctx context.Context) error {
 	own, cancel := firstShare(ctx)
 	seen, err := f.inner.Probe(own)
 	cancel()
+	waited := f.wait(true)
 	switch {
 	case err == nil && (seen.State == plan.On || seen.State == plan.Starting):
 		return nil
 	case err == nil && seen.State == plan.Stopping:
 		return fmt.Errorf("it is still on its way down: %w", adapter.ErrBusy)
-	case f.wait(true) || err == nil && seen.State == plan.Off:
+	case err == nil && (seen.State == plan.Off || waited && seen.State == plan.Unreachable):
 		return f.cycle(ctx)
 	}
-	return nil
+	return nil // what refuses a connection, or a login, runs: it may be replaying its log
 }
 
 // wait notes whether a Start has given the node its time, and tells what was noted before.

@@ -97,6 +97,26 @@ func TestWhatOnlyItsPowerBringsBackIsCycled(t *testing.T) {
 	})
 }
 
+// answers is a machine that runs and shows nothing of its state, as one that refuses a login.
+type answers struct{ adapter.Node }
+
+func (answers) Probe(context.Context) (plan.Observation, error) {
+	return plan.Observation{State: plan.Unknown, Detail: "it refuses the connection"}, nil
+}
+
+func TestWhatAnswersIsNotCycled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, array, pdu := ofPDU(t, true)
+		n, err := wake.With(answers{array}, schema.Node{ID: "array", Wake: &schema.Wake{PDU: "pdu", Outlets: schema.Outlets{1, 2}}},
+			func(string) (adapter.Conn, error) { return pdu, nil })
+		require.NoError(t, err)
+		for range 3 {
+			require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Start}))
+		}
+		require.Empty(t, pdu.log, "it may be replaying its log")
+	})
+}
+
 func TestACycleNeverLeavesAnOutletOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, array, pdu := ofPDU(t, true)

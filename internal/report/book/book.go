@@ -324,6 +324,6 @@ func (b *book) policy() {
 		row(name, s)
 	}
 	b.add(doc.Paragraph{Text: doc.T("Ebbtide follows these rules. By hand, follow the same: they say when each stage of the power-down " +
-		"begins, and when the power-up may. Slack is the battery time left minus the time that the rest of the plan needs: “The last " +
-		"safe time” has that time for each step.")}, t)
+		"begins, and when the power-up may. Slack is how much longer the plan can wait before the chance that the battery gives out first " +
+		"becomes too high: “The last safe time” has that for each step.")}, t)
 }

@@ -195,13 +195,13 @@ func (b *book) whyHere(s *plan.Step, users, needs []int) string {
 		if len(names) == 1 {
 			use = "uses"
 		}
-		parts = append(parts, "comes after "+english.List(names, 12)+", which "+use+" it")
+		parts = append(parts, "comes after "+english.Series(names, 12)+", which "+use+" it")
 	} else {
 		parts = append(parts, "nothing uses it: it is among the first of its stage")
 	}
 	needs = slices.DeleteFunc(slices.Clone(needs), func(i int) bool { return b.estate.Node(i).Kind == plan.Supply })
 	if names := b.namesOf(needs); len(names) > 0 {
-		parts = append(parts, "before "+english.List(names, 12)+", which it uses")
+		parts = append(parts, "before "+english.Series(names, 12)+", which it uses")
 	}
 	text := strings.Join(parts, "; ") + "."
 	return strings.ToUpper(text[:1]) + text[1:]
@@ -216,7 +216,7 @@ func (b *book) byHand(n *plan.Node, v plan.Verb, hand manual.Procedure) []doc.Te
 	case n.Kind == plan.Manual && n.Notes != "":
 		return []doc.Text{doc.T("As the notes below say.")}
 	case v == plan.Start && n.ByPower:
-		return []doc.Text{doc.T("It starts when its power returns. If it does not: its power button.")}
+		return []doc.Text{doc.T("It starts when its power returns. If it does not, press its power button.")}
 	default:
 		return []doc.Text{doc.T("The runbook does not say how. Write in how it is done here: ______________________________________")}
 	}
@@ -275,7 +275,7 @@ func (b *book) ifNot(n *plan.Node, s *plan.Step, hand manual.Procedure) []doc.Te
 	case s.Verb == plan.Stop && n.Can.Has(plan.Force):
 		lines := instructions(hand.Do[plan.Force])
 		if len(lines) == 0 {
-			return []doc.Text{doc.T("%spower it off by its button.", after)}
+			return []doc.Text{doc.T("%spower it off with its power button.", after)}
 		}
 		return append([]doc.Text{doc.T("%spower it off, and write down why. Whatever it had not written to disk is lost.", after)},
 			lines...)

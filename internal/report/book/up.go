@@ -75,7 +75,7 @@ const mostAsked = 6
 // neededFirst says what must be so before a step of the way up begins.
 func (b *book) neededFirst(row PlanRow, s *plan.Step) doc.Text {
 	if s.Verb == plan.Unprotect {
-		return doc.T("The gate is open; nothing else is waiting to go first; what it needs is up: %s",
+		return doc.T("The gate is open; no earlier step is outstanding; what it needs is up: %s",
 			english.List(b.namesOf(b.estate.Needs(s.Node)), 12))
 	}
 	names := b.namesOf(b.estate.Needs(s.Node))
@@ -85,7 +85,7 @@ func (b *book) neededFirst(row PlanRow, s *plan.Step) doc.Text {
 	text := doc.T("%s", english.List(names, 12))
 	if n := b.estate.Node(s.Node); len(row.Steps) == 1 && n.Can.Has(plan.Start) && !n.ByPower {
 		if r := b.stopOf(s.Node); r >= 0 {
-			text = append(text, doc.Span{Text: "; that it was on: "},
+			text = append(text, doc.Span{Text: "; and it must have been on: "},
 				doc.Span{Text: fmt.Sprintf("step %d", r+1), Link: fmt.Sprintf("down-%d", r+1)}, doc.Span{Text: " is ticked"})
 		}
 	}
@@ -117,9 +117,12 @@ func (b *book) ifNotUp(n *plan.Node, s *plan.Step) []doc.Text {
 		return []doc.Text{doc.T("%slook at its display, press its on button, and call whoever is responsible for it. Nothing that only "+
 			"it feeds can start.", after)}
 	case n.Can.Has(plan.Start):
-		return []doc.Text{doc.T("%stry again, %d times in all; then report it. What needs it stays off: do not start it.", after,
-			max(1, n.Attempts))}
+		again := ""
+		if n.Attempts > 1 {
+			again = "try again, up to " + english.Count(n.Attempts, "attempt") + " in all; then "
+		}
+		return []doc.Text{doc.T("%s%sreport it. What needs it stays off: do not start it.", after, again)}
 	default:
-		return []doc.Text{doc.T("%sits power button; then report it. What needs it stays off: do not start it.", after)}
+		return []doc.Text{doc.T("%spress its power button; then report it. What needs it stays off: do not start it.", after)}
 	}
 }

@@ -67,7 +67,7 @@ func (f *fold) suggestEarlier() {
 			english.Series(unique(pressed), named), f.would("had", "would have had"))
 	case near != nil && near.Slack < 0:
 		f.suggestThat("", "Start the shutdown earlier: raise slack_below in policy.shutdown.",
-			"when %s %s already late by %s", near.What, f.would("started it was", "would have started it would have been"),
+			"when %s %s already %s late", near.What, f.would("started, it was", "would have started, it would have been"),
 			english.Span(seconds(-near.Slack)))
 	}
 }

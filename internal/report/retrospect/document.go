@@ -321,7 +321,7 @@ func (r *Retrospective) documentSurprises(d *doc.Document) {
 			next = "–"
 		}
 		if s.Hang > 0 {
-			next += fmt.Sprintf(", hangs %.0f%%", 100*s.Hang)
+			next += fmt.Sprintf(", hangs in %.0f%% of runs", 100*s.Hang)
 		}
 		rows = append(rows, rowOf(doing(s.Verb, s.Node), took, english.Span(seconds(s.Low))+" to "+english.Span(seconds(s.High)), next))
 	}

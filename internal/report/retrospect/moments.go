@@ -89,10 +89,10 @@ func (f *fold) stepMoments(records []ledger.Record, texts []string) {
 			f.Timeline = append(f.Timeline, Moment{At: records[i].At, Kind: k.kind, Count: 1, Text: texts[i]})
 		case all[0] == i:
 			m := Moment{At: records[i].At, Until: records[all[len(all)-1]].At, Kind: k.kind, Count: len(all)}
-			m.Text = fmt.Sprintf("%s %s proven of %d of %s, the last at %s", k.verb, f.would("is", "would be"), len(all),
+			m.Text = fmt.Sprintf("%s %s proven for %d members of %s, the last at %s", k.verb, f.would("is", "would be"), len(all),
 				k.group, f.clock(m.Until))
 			if k.kind == ledger.Intent {
-				m.Text = fmt.Sprintf("%s %d of %s, the last at %s: %s", f.would("powering off", "would power off"), len(all), k.group,
+				m.Text = fmt.Sprintf("%s %d members of %s, the last at %s: %s", f.would("powering off", "would power off"), len(all), k.group,
 					f.clock(m.Until), k.forced)
 			}
 			m.Text = f.would("", effect.Observing) + m.Text
@@ -167,7 +167,7 @@ func (f *fold) decides(r *ledger.Record, d *Decision) bool {
 		d.What = "the output of " + of + f.would(" is to be cut after all", " would have been cut after all")
 		d.Text = fmt.Sprintf("Only the return of its power starts %s: %s.", r.Node, r.Reason)
 	case r.Kind == ledger.NoReturn:
-		d.What = "the point of no return " + f.would("is passed", "would have been passed")
+		d.What = "the point of no return " + f.would("has been passed", "would have been passed")
 		d.Text = fmt.Sprintf(f.would("From here on, the shutdown is carried through to the end even if mains power returns; the output of %s is to be cut.",
 			"From here on, the shutdown would have been carried through to the end, and the output of %s cut, even if mains power had returned."), of)
 	case r.Kind == ledger.Ordered:

@@ -186,7 +186,7 @@ func TestARetrospective(t *testing.T) {
 
 	require.Len(t, r.Decisions, 3)
 	require.Equal(t, "on battery for 10s. The battery (90%, load 50%) would last at least 6m 40s by its own runtime, and likely 13m 20s; "+
-		"the rest of the plan needed 5m (p95); it could have waited 42s; the chance that the battery gives out first was 2.0%.",
+		"the rest of the plan needed 5m (p95); it could have waited 42s; the chance that the battery would give out first was 2.0%.",
 		r.Decisions[0].Text)
 
 	// 60 points gave 150 s at full load: all 90 give 225 s, which at half load is what the default curve makes of it.

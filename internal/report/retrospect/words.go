@@ -93,7 +93,7 @@ func (r *Retrospective) reckoning(n *ledger.Numbers, goal plan.Goal) string {
 		}
 	}
 	if n.Odds != nil {
-		add("the chance that the battery gives out first was %.1f%%", 100**n.Odds)
+		add("the chance that the battery would give out first was %.1f%%", 100**n.Odds)
 	}
 	return strings.Join(parts, "; ")
 }

@@ -663,6 +663,9 @@ var bugs = []bug{
 	{name: "cut: an output of which no reading has said so was off at once with another", by: "./test/dst TestRegressions/its-other-output-was-not-said-to-be-off-yet", edits: []edit{
 		{"internal/engine/supply.go", "!other.OffSince.IsZero() && !other.OffSince", "!other.OffSince"},
 	}},
+	{name: "start: what answers though its host is gone goes with it each time anew", by: "./test/dst TestRegressions/a-guest-answers-though-its-host-is-gone", edits: []edit{
+		{workPass, "e.Beliefs[i].AskedAt.Before(b.Since)", "e.Beliefs[i].AskedAt.Before(b.SeenAt)"},
+	}},
 	{name: "put-back: what runs on a host does not wait for its maintenance mode to end", by: "./internal/engine TestStories/host-in-maintenance", edits: []edit{
 		{"internal/plan/step.go", "b.last[i] = b.step(i, Unprotect, \"\", b.last[i])", "b.step(i, Unprotect, \"\", b.last[i])"},
 	}},

@@ -36,6 +36,9 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 		b.Looks, b.Since = 0, asked
 	}
 	same := b.take(seen, question, asked)
+	if b.Seen.State != plan.On && e.Graph.Node(i).SuspendsItself() { // it may go in another mode than it showed before
+		b.Seen.Protected = seen.Protected
+	}
 	if seen.State == plan.On && !isAgain && !asked.Before(b.Falling) { // of what was told to go it may be of before
 		b.OnAt = asked
 	}

@@ -666,6 +666,9 @@ var bugs = []bug{
 	{name: "start: what answers though its host is gone goes with it each time anew", by: "./test/dst TestRegressions/a-guest-answers-though-its-host-is-gone", edits: []edit{
 		{workPass, "e.Beliefs[i].AskedAt.Before(b.Since)", "e.Beliefs[i].AskedAt.Before(b.SeenAt)"},
 	}},
+	{name: "put-back: a host that is off shows the mode that it was in before", by: "./test/dst TestRegressions/a-late-stop-into-maintenance-mode", edits: []edit{
+		{beliefBelieve, "if b.Seen.State != plan.On && e.Graph.Node(i).SuspendsItself() {", "if false {"},
+	}},
 	{name: "put-back: what runs on a host does not wait for its maintenance mode to end", by: "./internal/engine TestStories/host-in-maintenance", edits: []edit{
 		{"internal/plan/step.go", "b.last[i] = b.step(i, Unprotect, \"\", b.last[i])", "b.step(i, Unprotect, \"\", b.last[i])"},
 	}},

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -127,22 +126,14 @@ func (w *waits) write(now time.Time, level slog.Level, b *budget, lines []line) 
 			continue
 		}
 		b.room--
-		w.log.Log(ctx, level, w.prefix+few(l.nodes)+": "+l.why, "nodes", len(l.nodes)) //nolint:sloglint // a sentence for people
+		who := english.List(l.nodes, 6)
+		w.log.Log(ctx, level, w.prefix+who+": "+l.why, "nodes", len(l.nodes)) //nolint:sloglint // a sentence for people
 	}
 	if untold > 0 && b.room > 0 {
 		b.room--
 		rest := english.Count(untold, "more node is", "more nodes are") + " now waiting for something else: see `ebbtide status`"
 		w.log.Log(ctx, level, w.prefix+rest, "nodes", untold) //nolint:sloglint // a sentence for people
 	}
-}
-
-// few names the first of many nodes.
-func few(ids []string) string {
-	const named = 5
-	if len(ids) > named+1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(ids[:named], ", "), len(ids)-named)
-	}
-	return strings.Join(ids, ", ")
 }
 
 // tellWaits follows what nodes wait for while an outage is open: after each record, and from time to time.

@@ -64,7 +64,7 @@ func (d Duration) bound(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// The odds of what was never seen (research: learning durations).
+// The odds of what was never seen (docs/FIGURES.md).
 const (
 	priorSamples = 1   // the runbook's nominal time weighs as much as so many runs, for the median
 	priorFreedom = 4   // and as much as so many for the scale

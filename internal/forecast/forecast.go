@@ -30,7 +30,7 @@ type Forecaster struct {
 	hostsTake time.Duration
 }
 
-// DefaultTrials give the 95th percentile of a plan within about one percent (research: sampling error of p95).
+// DefaultTrials give the 95th percentile of a plan within about one percent (docs/FIGURES.md).
 const DefaultTrials = 500
 
 // New makes a forecaster from what is known of durations (nil: nothing but what the runbook says) that plays so many

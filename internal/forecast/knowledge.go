@@ -29,7 +29,7 @@ type subject struct {
 	verb plan.Verb
 }
 
-// How a sample's weight falls (research: learning durations).
+// How a sample's weight falls (docs/FIGURES.md).
 const (
 	halfLife    = 180 * 24 * time.Hour
 	drillWeight = 0.7

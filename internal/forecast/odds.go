@@ -40,7 +40,7 @@ type kin struct {
 }
 
 // commonScale is that of the logarithm of what slows all steps of a trial down together: a slow array, a busy network
-// (an assumption; see the research).
+// (an assumption: docs/FIGURES.md).
 const commonScale = 0.15
 
 const perMicrosecond = 1e-3 // of nanoseconds

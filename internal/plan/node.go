@@ -94,7 +94,7 @@ func (s Verbs) Has(v Verb) bool { return s&(1<<v) != 0 }
 // Risk orders nodes by what a forced power-off may cost. When time runs out, the lowest is forced first.
 type Risk uint8
 
-// The data risks, lowest first (research: forced power-off order).
+// The data risks, lowest first (docs/FIGURES.md).
 const (
 	Expendable Risk = iota
 	Application

@@ -53,7 +53,7 @@ const (
 // improve looks for an order of urgency that makes the plan shorter on nominal times. Where all VMs have equally long
 // tails, longest-tail-first empties all hosts together, and then they queue for the limit of hosts. Run backwards, with
 // those first that ended last, the plan shows how late each step may start; run forwards in that order, hosts are
-// emptied one after the other (research: forward-backward improvement).
+// emptied one after the other (docs/FIGURES.md).
 func (p *Plan) improve() {
 	if len(p.estate.limits) == 0 {
 		return // all that is ready starts: the order changes nothing

@@ -128,7 +128,7 @@ func (b *builder) down() {
 	var protects []int
 	for i := range e.Len() {
 		if b.in(i) && e.Node(i).Can.Has(Protect) && e.Node(i).Kind != Cluster {
-			protects = append(protects, b.step(i, Protect, "protect"))
+			protects = append(protects, b.step(i, Protect, ProtectStage))
 		}
 	}
 	if len(protects) > 0 {
@@ -158,11 +158,11 @@ func (b *builder) down() {
 	slices.Reverse(deferred)
 	for _, i := range deferred {
 		if e.Node(i).Can.Has(Cut) {
-			armed = append(armed, b.step(i, Cut, "shutdown", rest))
+			armed = append(armed, b.step(i, Cut, ShutdownStage, rest))
 		}
 	}
 	if b.in(self) && e.Node(self).Can.Has(Stop) {
-		b.last[self] = b.step(self, Stop, "shutdown", armed...)
+		b.last[self] = b.step(self, Stop, ShutdownStage, armed...)
 	}
 }
 
@@ -175,7 +175,7 @@ func (b *builder) suspendClusters() {
 		if !b.in(c) || e.Node(c).Kind != Cluster || !e.Node(c).Can.Has(Protect) {
 			continue
 		}
-		step := b.step(c, Protect, "shutdown")
+		step := b.step(c, Protect, ShutdownStage)
 		b.protects[c] = append(b.protects[c], step) // what it needs itself, a vCenter, stays until it is done
 		for _, i := range e.Dependents(c) {
 			if e.Node(i).Stage == ShutdownStage {
@@ -209,7 +209,7 @@ func (b *builder) takeDown(i int, users []int, protected int, lifeline bool) int
 	n := b.estate.Node(i)
 	if n.Kind == Supply {
 		if n.Can.Has(Cut) {
-			return b.step(i, Cut, "shutdown", users...)
+			return b.step(i, Cut, ShutdownStage, users...)
 		}
 		return b.milestone(i, Cut, users)
 	}

@@ -27,7 +27,7 @@ const (
 	// after the mains are back, since nothing draws on it any more.
 	quickestRecharge = 20 * time.Minute
 
-	// How far each way is off, as the standard deviation of the logarithm (research: recommended estimator).
+	// How far each way is off, as the standard deviation of the logarithm (docs/FIGURES.md).
 	runtimeSigma = 0.30
 	runtimeLearn = 0.20 // of a battery whose capacity is proven: the UPS has seen the same discharge
 	sheetSigma   = 0.45

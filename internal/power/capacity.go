@@ -39,7 +39,7 @@ type Discharge struct {
 	Drill bool          `json:"drill,omitempty"` // on purpose
 }
 
-// What a discharge says of a capacity, and how that ages (research: recommended estimator).
+// What a discharge says of a capacity, and how that ages (docs/FIGURES.md).
 const (
 	deepFall    = 0.50 // a drill in which the charge fell so far, as a fraction, counts as a measurement
 	fullFrom    = 95   // percent: a full battery, as gauges have it

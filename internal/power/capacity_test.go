@@ -17,7 +17,7 @@ func ago(d time.Duration) time.Time { return epoch.Add(-d) }
 // low is the capacity that 95 of 100 such batteries have.
 func low(c Capacity) float64 { return c.Burn * lowFactor(c.Sigma) }
 
-// The numbers are those of the research: recommended estimator.
+// The numbers are those of docs/FIGURES.md.
 func TestWhatADischargeProves(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -136,7 +136,7 @@ func (b *battery) takeBack(now time.Time, charge float64) {
 }
 
 // byFall gives the burn that is left if the charge goes on falling with what is burnt as it did since the mains failed.
-// It never looks at a short window only: that is off by up to three times either way (research: discharge logs).
+// It never looks at a short window only: that is off by up to three times either way (docs/FIGURES.md).
 func (b *battery) byFall(charge float64) (left, sigma float64) {
 	fallen := b.anchor - charge
 	if fallen < slopeDrop || b.lasted < slopeAfter {

@@ -23,6 +23,16 @@ const (
 	All              Kind = "all"
 )
 
+// IsForReturn reports whether a kind of condition speaks of mains that are back: a restore waits for it, and nothing is shut down by it.
+func (k Kind) IsForReturn() bool {
+	switch k {
+	case Online, ChargeAbove, RechargedFor:
+		return true
+	case OnBattery, SlackBelow, RuntimeBelow, ChargeBelow, LowBattery, SilentOnBattery, Brownout, TemperatureAbove, Any, All:
+	}
+	return false
+}
+
 // Condition is a trigger as data: it can be checked against what a UPS reports, simulated, and printed as a sentence.
 type Condition struct {
 	Kind Kind          `json:"kind"`

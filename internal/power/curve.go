@@ -7,7 +7,7 @@ import (
 )
 
 // The default curve is an offset power law, T = A/(x+x0)^k with the load x as a fraction of nominal. x0 stands for the
-// UPS's own consumption (research: fitted to data sheets, 9 to 12% off at worst). k is 1.25.
+// UPS's own consumption (docs/FIGURES.md: 9 to 12% off at worst). k is 1.25.
 const ownLoad = 0.08
 
 // powerLaw gives what a second at load x burns, in steps that are exactly rounded each: a greater load never burns less.

@@ -22,7 +22,7 @@ var gxt3 = []Point{
 	{100, 9 * time.Minute},
 }
 
-// Three points of a data sheet give the others within the 13% that the research found for log-log interpolation.
+// Three points of a data sheet give the others within 13%, for which docs/FIGURES.md has where that is from.
 func TestCurveOfThreePoints(t *testing.T) {
 	c := newCurve([]Point{gxt3[9], gxt3[0], gxt3[4]})
 	for _, p := range gxt3 {

@@ -95,9 +95,9 @@ func (c *Condition) holdsOnBattery(f *Facts) bool {
 		return s.LowBattery || s.ForcedDown
 	case SilentOnBattery:
 		return s.SilentFor > 0 && s.SilentFor >= c.For
-	default:
-		return false
+	case Brownout, TemperatureAbove, Online, ChargeAbove, RechargedFor, Any, All: // they hold on line too, or only there
 	}
+	return false
 }
 
 // isRecharged reports whether the battery lasts for another shutdown. A full battery is as much as can be waited for.
@@ -230,7 +230,7 @@ func (f Facts) WaitsForSlack(c Condition) bool {
 }
 
 // SlackAfter is how long a supply must be on battery for its slack to count: most failures of the mains are over by then
-// (research: debounce).
+// (docs/FIGURES.md).
 const SlackAfter = 10 * time.Second
 
 // fullCharge is the charge in percent from which a battery counts as full: gauges are rounded, and some stop at 99.

@@ -158,7 +158,7 @@ func (c *checker) triggers() {
 // purpose reports conditions that belong to the other direction.
 func (c *checker) purpose(cond power.Condition, v *value, path string, up bool) {
 	for _, kind := range cond.Needs() {
-		if slices.Contains([]power.Kind{power.Online, power.ChargeAbove, power.RechargedFor}, kind) == up {
+		if kind.IsForReturn() == up {
 			continue
 		}
 		message, hint := "%s is a condition for coming back up: it can't trigger a shutdown",

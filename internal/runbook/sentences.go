@@ -2,6 +2,7 @@ package runbook
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"ebbtide/internal/english"
@@ -40,7 +41,7 @@ func (rb *Runbook) Triggers() []string {
 	p := rb.policy()
 	out := []string{fmt.Sprintf("When %s, write-back caches switch to write-through; this is reversible.", p.Protect)}
 	for i, s := range p.Shed {
-		out = append(out, fmt.Sprintf("When %s, stage %s shuts down %s.", s.When, s.Name, and(rb.Policy.Shed[i].Nodes)))
+		out = append(out, fmt.Sprintf("When %s, stage %s shuts down %s.", s.When, s.Name, english.Series(rb.Policy.Shed[i].Nodes, math.MaxInt)))
 	}
 	rest := "everything"
 	if len(p.Shed) > 0 {
@@ -67,11 +68,4 @@ func limitSentence(l plan.Limit) string {
 		parts = append(parts, fmt.Sprintf("%d per host", l.PerHost))
 	}
 	return fmt.Sprintf("Limit for type %s: %s.", l.Class, strings.Join(parts, ", "))
-}
-
-func and(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
+
+	"ebbtide/internal/english"
 )
 
 // Wake says how a machine that is off is started.
@@ -50,11 +51,7 @@ func (o Outlets) String() string {
 	for i, n := range o {
 		words[i] = strconv.Itoa(n)
 	}
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " and " + words[last]
+	return english.Series(words, len(words))
 }
 
 // WakeWay is one way to wake a machine through a connection.

@@ -17,7 +17,7 @@ type Odds struct {
 	Outage bool                // when the mains fail, how long and how often, in place of the scenario's own changes
 }
 
-// The odds of what no runbook says (research: simulation defaults).
+// The odds of what no runbook says (docs/FIGURES.md).
 const (
 	provenSigma   = 0.12               // of the logarithm of a battery's true capacity, if a discharge has shown it
 	unprovenSigma = 0.45               // and if none has

@@ -63,7 +63,7 @@ var allowed = map[string][]string{
 	"internal/power": {"internal/english"},
 	// what a person does is told by the verb, and what a family declares with what a person does
 	"internal/manual": {"internal/plan"},
-	"internal/schema": {"internal/manual", "internal/plan"},
+	"internal/schema": {"internal/english", "internal/manual", "internal/plan"},
 	// what was seen is of what is on record
 	"internal/belief": {"internal/ledger"},
 	// what a command must pass knows nothing of why it is given

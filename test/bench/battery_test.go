@@ -12,7 +12,7 @@ import (
 	"ebbtide/internal/power"
 )
 
-// box is a UPS of a synthetic fleet, and the truth about its battery (research: batteries; an assumption, not field
+// box is a UPS of a synthetic fleet, and the truth about its battery (docs/FIGURES.md: an assumption, not field
 // data).
 type box struct {
 	full   float64 // seconds that a new battery lasts at full load

@@ -1,4 +1,4 @@
-// Package dst tries the rules of the design on drawn estates, outages, faults, orders and crashes: what is drawn is the
+// Package dst tries the rules of docs/ARCHITECTURE.md on drawn estates, outages, faults, orders and crashes: what is drawn is the
 // text of a scenario with its runbook, as a user would write it, so that whatever breaks a rule is a file that
 // `ebbtide simulate --scenario` replays.
 package dst

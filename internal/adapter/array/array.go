@@ -237,11 +237,5 @@ func password(secrets adapter.Secrets, ref schema.SecretRef) (string, error) {
 	return value, nil
 }
 
-// share leaves a part of the time for a second question.
-func share(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, time.Until(deadline)*2/3)
-}
+// twoThirds of the time are for the first of two questions.
+const twoThirds = 2.0 / 3

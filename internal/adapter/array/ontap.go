@@ -132,7 +132,7 @@ type ontap struct {
 }
 
 func (o *ontap) look(ctx context.Context) (plan.Observation, error) {
-	part, cancel := share(ctx)
+	part, cancel := reach.Share(ctx, twoThirds)
 	nodes, err := o.nodes(part)
 	cancel()
 	if err != nil {
@@ -161,7 +161,7 @@ func (o *ontap) silent(ctx context.Context, err error) (plan.Observation, error)
 	if !ok || none.State != plan.Unreachable || ctx.Err() != nil {
 		return plan.Observation{}, err
 	}
-	part, cancel := share(ctx)
+	part, cancel := reach.Share(ctx, twoThirds)
 	defer cancel()
 	found := make([]error, len(o.addresses))
 	var wg sync.WaitGroup

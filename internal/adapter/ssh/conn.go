@@ -75,16 +75,6 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// share gives a part of the time that is left to ctx. A call that spends all of its time on a host that is silent
-// could not tell any more that it was.
-func share(ctx context.Context, part float64) (context.Context, context.CancelFunc) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, time.Duration(float64(time.Until(deadline))*part))
-}
-
 // session opens a session, on the client that is there or on a new one. Opening has no effect on the host, so that a
 // client that turns out to be dead is replaced, once.
 func (c *Conn) session(ctx context.Context) (*ssh.Session, error) {
@@ -93,7 +83,7 @@ func (c *Conn) session(ctx context.Context) (*ssh.Session, error) {
 		return nil, err
 	}
 	if !fresh {
-		part, cancel := share(ctx, 0.25)
+		part, cancel := reach.Share(ctx, 0.25)
 		s, err := c.open(part, client)
 		cancel()
 		if err == nil || errors.Is(err, adapter.ErrBusy) || ctx.Err() != nil {
@@ -159,7 +149,7 @@ func (c *Conn) get(ctx context.Context) (client *ssh.Client, fresh bool, err err
 	d := c.dialing
 	c.mu.Unlock()
 
-	part, cancel := share(ctx, 0.75)
+	part, cancel := reach.Share(ctx, 0.75)
 	defer cancel()
 	select {
 	case <-d.done:

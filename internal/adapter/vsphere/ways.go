@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/plan"
 )
 
@@ -29,8 +29,8 @@ func byWays(ctx context.Context, conns []*Conn, ask func(ctx context.Context, c 
 		err := func() error {
 			ctx, cancel := ctx, context.CancelFunc(func() {})
 			last := i == len(conns)-1
-			if deadline, ok := ctx.Deadline(); ok && !last {
-				ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+			if !last {
+				ctx, cancel = reach.Share(ctx, 0.5)
 			}
 			defer cancel()
 			if err := c.settle(ctx, !last); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
@@ -68,7 +69,7 @@ func (f *fed) start(ctx context.Context) error {
 		f.wait(true)
 		return f.turn(ctx, true)
 	}
-	own, cancel := firstShare(ctx)
+	own, cancel := reach.Share(ctx, firstShare)
 	seen, err := f.inner.Probe(own)
 	cancel()
 	waited := f.wait(true)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/plan"
 )
 
@@ -39,7 +40,7 @@ type powered struct {
 }
 
 func (p *powered) Probe(ctx context.Context) (plan.Observation, error) {
-	own, cancel := firstShare(ctx)
+	own, cancel := reach.Share(ctx, firstShare)
 	seen, err := p.inner.Probe(own)
 	cancel()
 	return p.second(ctx, seen, err)
@@ -189,7 +190,7 @@ func (p *powered) force(ctx context.Context) error {
 	p.mu.Unlock()
 	var ownErr error
 	if !again {
-		own, cancel := firstShare(ctx)
+		own, cancel := reach.Share(ctx, firstShare)
 		ownErr = p.inner.Do(own, adapter.Command{Verb: plan.Force})
 		cancel()
 		if ownErr == nil || !errors.Is(ownErr, adapter.ErrRefused) && !errors.Is(ownErr, adapter.ErrUnreachable) {

@@ -4,7 +4,6 @@ package wake
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/decorate"
@@ -88,11 +87,5 @@ func (w woken) Do(ctx context.Context, do adapter.Command) error {
 	return w.inner.Do(ctx, do)
 }
 
-// firstShare is the context for the first of two questions: it leaves a part of the time for the second.
-func firstShare(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, time.Until(deadline)*3/5)
-}
+// firstShare of the time is for the first of two questions.
+const firstShare = 0.6

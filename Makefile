@@ -77,8 +77,8 @@ accept: setup ## measure what the engine must show: a line a figure, wanted and 
 	@go run ./test/accept
 
 .PHONY: race
-race: setup ## run the tests of everything concurrent under the race detector
-	go test -p 1 -race -timeout 20m ./internal/...
+race: setup ## run the tests of everything concurrent, or of the packages in RACE, under the race detector
+	go test -p 1 -race -timeout 20m $(or $(RACE),./internal/...)
 
 # A copy of the same version that was installed before saves some minutes.
 $(LINT):

@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/adapter/peertest"
 )
 
 // TestTheUnitIsHardened holds the service to the exposure that systemd itself measures: 2.0 of 10 at most.
 func TestTheUnitIsHardened(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Skip("systemd-analyze is not here: systemd is not installed")
-	}
-	out, err := exec.CommandContext(context.Background(), "systemd-analyze", "security", "--offline=true",
+	analyze := peertest.Need(t, "systemd", "systemd-analyze")
+	out, err := exec.CommandContext(context.Background(), analyze, "security", "--offline=true",
 		"../../deploy/ebbtide.service").CombinedOutput()
 	require.NoError(t, err, string(out))
 	score := regexp.MustCompile(`exposure level for ebbtide\.service: ([0-9.]+)`).FindStringSubmatch(string(out))

@@ -34,7 +34,7 @@ const (
 // decides most of its delay: see phases.
 func TestFlip(t *testing.T) {
 	wanted(t)
-	nuttest.Need(t, "/lib/nut/upsmon")
+	peertest.Need(t, "/lib/nut/upsmon", "/lib/nut/upsmon")
 	upsd := nuttest.Start(t, nuttest.Config{UPSes: []string{"ups"}})
 	driver := upsd.Driver("ups")
 	set := func(status string) {

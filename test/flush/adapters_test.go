@@ -62,7 +62,7 @@ func TestTheAdaptersOnRealParts(t *testing.T) {
 		t.Skip("three guests more: make flush-proof plays it")
 	}
 	for _, tool := range append(tools, programs...) {
-		nuttest.Need(t, tool)
+		peertest.Need(t, tool, tool)
 	}
 	k := newKernel(t)
 	dir, root := t.TempDir(), newInitramfs(t, k)

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { site.Main(m, &binary) }
 // then, or does not.
 func TestTheFlush(t *testing.T) {
 	for _, tool := range append(slices.Clone(tools), programs...) {
-		nuttest.Need(t, tool)
+		peertest.Need(t, tool, tool)
 	}
 	k := newKernel(t)
 	kinds, times := scenes, *pairs

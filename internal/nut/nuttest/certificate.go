@@ -13,7 +13,7 @@ import (
 func (s *Server) certify() string {
 	s.t.Helper()
 	for _, name := range []string{"openssl", "certutil", "pk12util"} {
-		Need(s.t, name)
+		peertest.Need(s.t, name, name)
 	}
 	const password = "dbpass"
 	path := func(name string) string { return filepath.Join(s.folder, name) }

@@ -67,7 +67,7 @@ type process struct {
 // Start starts upsd and a driver for each UPS, with an ups.status of OL. It skips the test where upsd is not installed.
 func Start(t testing.TB, c Config) *Server {
 	t.Helper()
-	Need(t, program)
+	peertest.Need(t, program, program)
 	if len(c.UPSes) == 0 {
 		c.UPSes = []string{"ups1"}
 	}
@@ -102,19 +102,6 @@ func Start(t testing.TB, c Config) *Server {
 	t.Cleanup(s.Stop)
 	s.Launch()
 	return s
-}
-
-// Need skips the test if a program is missing; in CI it fails it.
-func Need(t testing.TB, name string) {
-	t.Helper()
-	if _, err := exec.LookPath(name); err == nil {
-		return
-	}
-	message := fmt.Sprintf("%s is not installed: run `make setup`", name)
-	if os.Getenv("CI") != "" {
-		t.Fatal(message)
-	}
-	t.Skip(message)
 }
 
 func users() string {

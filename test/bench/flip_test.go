@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/nut/nuttest"

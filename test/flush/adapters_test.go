@@ -9,9 +9,9 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/cache"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/registry"
 	"ebbtide/internal/adapter/ssh"
-	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/schema"
 )

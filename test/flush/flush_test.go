@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/test/site"
 )

@@ -116,14 +116,14 @@ func (d *Daemon) outageInWords(v *engine.View) string {
 	case v.Goal == plan.Up:
 		going = "bringing the estate back"
 	case !v.Begun && s.Down > 0: // an operator has called it off
-		going = "shutting nothing more down"
+		going = "shutting down nothing more"
 	case !v.Begun:
 		going = begunNot
 	}
 	if v.Drill {
 		what, going = "drill", map[plan.Goal]string{
-			plan.Down: "shutting down what it drills",
-			plan.Up:   "bringing back what it drilled",
+			plan.Down: "shutting down its nodes",
+			plan.Up:   "bringing back its nodes",
 		}[v.Goal]
 	}
 	if !d.options.Config.Armed {

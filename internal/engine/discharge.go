@@ -103,7 +103,7 @@ func (e *Engine) refusesDischarge(d Drill) string {
 	case d.Floor < leastFloor || d.Floor > mostFloor:
 		return fmt.Sprintf("a floor of %.0f%% is not accepted; give one from %.0f%% to %.0f%%", d.Floor, leastFloor, mostFloor)
 	case st.ReplaceBattery:
-		return d.Supply + " reports that its battery must be replaced; replace it first"
+		return d.Supply + " reports that its battery needs replacing; replace it first"
 	case st.Bypass, st.Overload:
 		return d.Supply + " is on bypass or overloaded; a test could drop its load: fix that first"
 	case !st.Charge.Known || !st.Left.Known:
@@ -330,7 +330,7 @@ func (e *Engine) followEnding(fresh, discharges bool) {
 		e.test = nil
 	case b.op == 0 && !e.Now.Before(b.retry.at):
 		if e.testing() {
-			e.say(e.ID(b.node) + " was told to end its test but is not back on mains yet")
+			e.say(e.ID(b.node) + " was told to end its test but is not back on line yet")
 		}
 		e.tellTest(plan.EndDischarge, b.why)
 	}

@@ -117,7 +117,7 @@ func TestRefusedDrills(t *testing.T) {
 	require.Contains(t, e.RefusesDrill(engine.Drill{Supply: "ups", Floor: 50}), "too close to the floor")
 	low.Status |= power.RB
 	read(low)
-	require.Contains(t, e.RefusesDrill(engine.Drill{Supply: "ups", Floor: 50}), "battery must be replaced")
+	require.Contains(t, e.RefusesDrill(engine.Drill{Supply: "ups", Floor: 50}), "battery needs replacing")
 	e.Apply(now, engine.JournalLost{Detail: "disk full"})
 	require.Contains(t, e.RefusesDrill(engine.Drill{Nodes: []string{"app"}}), "the journal can't be written")
 }

@@ -194,7 +194,7 @@ func (e *Engine) started() {
 			e.WereAway(k)
 			e.assume(k) // by what is on record of before
 		}
-		e.Record(ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide was not running, and resumes now"})
+		e.Record(ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide resumes after it was not running"})
 		if e.Ledger.Outage.Drill.Phase == ledger.DrillDown { // nobody was there to see what it did
 			e.DrillEnds = "Ebbtide was not running"
 		}

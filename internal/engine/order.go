@@ -104,7 +104,7 @@ func (e *Engine) Refuses(o Order) string {
 func refusesHold(o *ledger.Outage, hold bool) string {
 	switch {
 	case hold && o.Orders.Hold:
-		return "it is on hold already"
+		return "it is already on hold"
 	case !hold && !o.Orders.Hold:
 		return "it is not on hold"
 	}
@@ -125,11 +125,11 @@ func (e *Engine) refusesAbort() string {
 	switch {
 	case e.CommittedSupply() >= 0 && !slices.ContainsFunc(e.Ledger.Outage.Supplies, mayTurn):
 		const hold = "; use hold to stop it where it is"
-		return e.Would("the point of no return is passed: the shutdown is carried through, and then everything is brought back", "the point of no return would be passed: the shutdown would be carried through, and then everything brought back") + hold
+		return e.Would("the point of no return has been passed: the shutdown is carried through, and then everything is brought back", "the point of no return would be passed: the shutdown would be carried through, and then everything brought back") + hold
 	case !e.AnyGoesDown():
 		return "nothing is being shut down any more; use hold to stop the power-up"
 	case e.isAborted() && !slices.ContainsFunc(e.Ledger.Outage.Supplies, mayGoOn):
-		return "it is aborted already"
+		return "it has already been aborted"
 	}
 	return ""
 }

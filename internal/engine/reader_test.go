@@ -391,10 +391,10 @@ func TestAHoldFromBeforeIsSaidAgain(t *testing.T) {
 	p.apply(engine.Order{Verb: ledger.Hold, By: "op"})
 	say["a"].status = onLine
 	p.goOn(time.Minute, say)
-	require.True(t, p.saidOf("it has been on hold since before, so nothing is started on it"), p.told)
+	require.True(t, p.saidOf("the outage is already on hold, so nothing is started on it"), p.told)
 	say["b"].status = onBattery
 	p.goOn(time.Minute, say)
-	require.True(t, p.saidOf("it has been on hold since before, so nothing is stopped for it"), p.told)
+	require.True(t, p.saidOf("the outage is already on hold, so nothing is stopped for it"), p.told)
 	require.Empty(t, p.commands)
 }
 
@@ -617,7 +617,7 @@ func TestAGateThatSilencesKeepShutIsToldOf(t *testing.T) {
 			say["a"].deaf = false
 			p.goOn(5*time.Minute, say)
 		}
-		require.True(t, p.saidOf("still closed, and each time that it is not heard begins its time on line anew"), p.told)
+		require.True(t, p.saidOf("still closed, and each time it falls silent its time on line starts again from zero"), p.told)
 		p.goOn(3*time.Hour, say)
 		p.told = nil
 	}

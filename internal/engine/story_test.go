@@ -101,9 +101,9 @@ func (p *storyParser) estate(f []string) bool {
 	case "policy":
 		parsePolicy(t, &p.policy, f[1:])
 	case "battery":
-		p.sc.Batteries[f[1]] = parseBattery(t, f[2:])
+		p.sc.Batteries[p.known(f[1])] = parseBattery(t, f[2:])
 	case "ondelay":
-		p.away[f[1]] = duration(t, f[2])
+		p.away[p.known(f[1])] = duration(t, f[2])
 	case "off":
 		for _, id := range f[1:] {
 			p.known(id)
@@ -178,7 +178,7 @@ func (p *storyParser) change(f []string) sim.Change {
 		require.Contains(t, verbs, ledger.OrderVerb(f[3]))
 		c.Order = &engine.Order{Verb: ledger.OrderVerb(f[3]), By: "tester"}
 		if len(f) > 4 {
-			c.Order.Node = f[4]
+			c.Order.Node = p.known(f[4])
 		}
 	case "becomes":
 		state := pick(t, f[4], map[string]plan.State{"on": plan.On, "off": plan.Off})
@@ -323,6 +323,7 @@ func parsePolicy(t *testing.T, p *power.Policy, f []string) {
 		return
 	}
 	c := power.Condition{Kind: power.Kind(f[1])}
+	require.NotEmpty(t, c.String(), "story: there is no condition %q", f[1])
 	if len(f) > 2 {
 		if d, err := time.ParseDuration(f[2]); err == nil {
 			c.For = d

@@ -234,7 +234,7 @@ func (e *Engine) onHold(done string) string {
 	if !e.Ledger.Outage.Orders.Hold {
 		return ""
 	}
-	return "; it has been on hold since before, so nothing is " + done + ": `ebbtide resume` ends the hold"
+	return "; the outage is already on hold, so nothing is " + done + ": `ebbtide resume` ends the hold"
 }
 
 // failsOff follows a supply whose output is off as it fails, which the record of that has said.
@@ -320,7 +320,7 @@ func (e *Engine) tellShut(k int) {
 	w.shut = true
 	silences := ""
 	if s.State.OnlineFor < shutFor {
-		silences = ", and each time that it is not heard begins its time on line anew"
+		silences = ", and each time it falls silent its time on line starts again from zero"
 	}
 	e.Notify(true, fmt.Sprintf("%s: %s, but its recharge gate is still closed%s. Condition: %s. If its battery can never meet that, change policy.restore, or start what is needed by hand", e.ID(s.Node), e.Tells(s), silences, e.Policy.Restore.String()))
 }

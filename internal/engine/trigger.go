@@ -170,7 +170,7 @@ func (e *Engine) endingOf(k int) ending {
 func (e *Engine) keptOn(st *ledger.Standing) string {
 	switch {
 	case e.Ledger.Outage.Orders.Hold:
-		return "nothing is stopped or cut, because it is on hold: `ebbtide resume` ends the hold"
+		return "nothing is stopped or cut, because the outage is on hold: `ebbtide resume` ends the hold"
 	case st.Fails == ledger.CalledOff:
 		return "nothing is stopped or cut, because the shutdown was aborted: shut down by hand what must not lose power"
 	case !st.Stages[len(st.Stages)-1]:

@@ -44,7 +44,7 @@ func (e *Foresight) WhyNotYet(s *belief.Supply) string {
 	case e.Standing(e.Ledger.SupplyOf[s.Node]).Fails == ledger.CalledOff:
 		return "not starting: it was aborted by an operator" + e.lastsStill(s) + "; `ebbtide go` starts it anyway"
 	case o != nil && o.Orders.Hold:
-		return "not starting anything: it is on hold" + e.lastsStill(s) + "; `ebbtide resume` ends the hold"
+		return "not starting anything: the outage is on hold" + e.lastsStill(s) + "; `ebbtide resume` ends the hold"
 	case e.IsUnfit(s):
 		return e.Tells(s)
 	case s.State.Mains != power.MainsOnBattery:
@@ -66,7 +66,7 @@ func (e *Foresight) ifItFailed(s *belief.Supply) string {
 	case st.Calibrating:
 		is = "its battery is being discharged on purpose"
 	}
-	return is + "; if its mains failed now: " + e.reckon(s)
+	return is + "; if its mains failed now, " + e.reckon(s, true)
 }
 
 // hasBegun says of a supply whose shutdown is due whether it goes on.
@@ -90,7 +90,7 @@ func (e *Foresight) notDue(s *belief.Supply) string {
 			missed = append(missed, string(kind))
 		}
 	}
-	text := "not starting yet: " + e.reckon(s) + "; shutdown trigger: " + trigger.String()
+	text := "not starting yet: " + e.reckon(s, false) + "; shutdown trigger: " + trigger.String()
 	if f.WaitsForSlack(trigger) {
 		text += " (slack counts once it has been on battery for " + english.Span(power.SlackAfter) + ")"
 	}
@@ -113,8 +113,12 @@ func (e *Foresight) lastsStill(s *belief.Supply) string {
 	return fmt.Sprintf("; its battery lasts at least %s, and whatever is on when it gives out loses power", power.Roughly(s.State.Left.Value))
 }
 
-// reckon is the reckoning behind slack, in words.
-func (e *Foresight) reckon(s *belief.Supply) string {
+// reckon is the reckoning behind slack, in words: as it is, or would be.
+func (e *Foresight) reckon(s *belief.Supply, would bool) string {
+	lasts, take, can := "lasts", "take", "can"
+	if would {
+		lasts, take, can = "would last", "would take", "could"
+	}
 	slack := e.Slack(s)
 	switch {
 	case !s.State.Left.Known:
@@ -122,12 +126,12 @@ func (e *Foresight) reckon(s *belief.Supply) string {
 	case !slack.Known:
 		return "how long the plan takes is not known yet"
 	}
-	wait := "so it can wait " + power.Roughly(slack.Value)
+	wait := "; at the accepted odds the plan " + can + " wait " + power.Roughly(slack.Value)
 	if slack.Value < 0 {
-		wait = "which is " + power.Roughly(-slack.Value) + " too long"
+		wait = ", which is " + power.Roughly(-slack.Value) + " too long at the accepted odds"
 	}
-	text := fmt.Sprintf("the battery lasts at least %s (by %s), the plan and its reserve take up to %s (p95), %s", power.Roughly(s.State.Left.Value), s.State.By,
-		power.Roughly(e.Estimate.At(Pessimistic).Seconds()+e.Policy.Reserve.Seconds()), wait)
+	text := fmt.Sprintf("the battery %s at least %s (by %s), and the plan and its reserve %s up to %s (p95)%s", lasts, power.Roughly(s.State.Left.Value),
+		s.State.By, take, power.Roughly(e.Estimate.At(Pessimistic).Seconds()+e.Policy.Reserve.Seconds()), wait)
 	if !s.State.Proven {
 		text += "; the battery is unproven"
 	}

@@ -122,7 +122,7 @@ func (s State) String() string {
 		say("overloaded")
 	}
 	if s.ReplaceBattery {
-		say("battery to be replaced")
+		say("battery needs replacing")
 	}
 	if s.Mains == MainsOnBattery && s.Charge.Known {
 		say("%.0f%%", s.Charge.Value)

@@ -155,7 +155,8 @@ func (s *story) tell(words []string) {
 	case words[0] == "forgot":
 		s.Forgot()
 	case words[0] == "ends":
-		s.Ended(s.now, referee.End{Open: words[1] != "closed", Hold: words[1] == "held", Waiting: strings.Join(words[2:], " ")})
+		how := one(s, words[1], "open", "closed", "held")
+		s.Ended(s.now, referee.End{Open: how != "closed", Hold: how == "held", Waiting: strings.Join(words[2:], " ")})
 	case words[0] == "bare":
 		s.commands(words[1:])
 	default:
@@ -240,7 +241,7 @@ func (s *story) supplyChanges(p *referee.Poll, how string) {
 }
 
 func (s *story) opens(drill bool, ids []string) {
-	rec := ledger.Record{Kind: ledger.Opened, Opening: ledger.Opening{Mode: "run"}}
+	rec := ledger.Record{Kind: ledger.Opened, Opening: ledger.Opening{Mode: ledger.ModeRun}}
 	snapshot := ledger.Record{Kind: ledger.Snapshot}
 	if drill {
 		rec.Mode, rec.Scope, ids = ledger.ModeDrill, ids, nil
@@ -264,8 +265,31 @@ func (s *story) opens(drill bool, ids []string) {
 	s.Recorded(s.now, &snapshot)
 }
 
+// kinds and causes are those that a story may have.
+var (
+	kinds = []ledger.Kind{
+		ledger.Opened, ledger.Snapshot, ledger.Widened, ledger.Triggered, ledger.Intent, ledger.Accepted, ledger.Proven, ledger.Failed,
+		ledger.Reopened, ledger.HeldBack, ledger.NoReturn, ledger.Mains, ledger.Turned, ledger.Ordered, ledger.Asked, ledger.Forbidden,
+		ledger.Gap, ledger.Still, ledger.Spent, ledger.Closed, ledger.Seen,
+	}
+	causes = []ledger.Cause{
+		ledger.Overtime, ledger.Denied, ledger.Pressed, ledger.Dropping, ledger.TakenAlong, ledger.Silence, ledger.Already, ledger.Failing,
+		ledger.Returned, ledger.Cycled, ledger.Dark, ledger.Unseen, ledger.Released, ledger.AfterAll, ledger.Unheard, ledger.HeardAgain,
+		ledger.CameAgain, ledger.Disproved, ledger.Armed, ledger.Hung,
+	}
+	outcomes = []ledger.Outcome{ledger.Done, ledger.Refused, ledger.Busy, ledger.Unreached, ledger.TimedOut, ledger.NoSuchThing}
+	orders   = []ledger.OrderVerb{ledger.Hold, ledger.Resume, ledger.Abort, ledger.Go, ledger.Confirm, ledger.Skip, ledger.OrderVerb(ledger.ModeDrill)}
+	modes    = []ledger.Mode{ledger.ModeRun, ledger.ModeDrill, ledger.ModeObserve, ledger.ModeSimulate}
+)
+
+// one gives what a word stands for, which must be one of a list.
+func one[W ~string](s *story, word string, of ...W) W {
+	require.Contains(s.t, of, W(word))
+	return W(word)
+}
+
 func (s *story) records(words []string) {
-	rec := ledger.Record{Kind: ledger.Kind(words[0]), Step: ledger.Step{Op: s.op}}
+	rec := ledger.Record{Kind: one(s, words[0], kinds...), Step: ledger.Step{Op: s.op}}
 	if words[0] == "intent" {
 		s.op++
 		rec.Op = s.op
@@ -293,25 +317,28 @@ func (s *story) field(rec *ledger.Record, key, value string) {
 	case "supplies":
 		rec.Supplies = strings.Split(value, ",")
 	case "goal":
-		rec.Goal = plan.Goal(value)
+		rec.Goal = one(s, value, plan.Down, plan.Up)
 	case "cause":
-		rec.Cause = ledger.Cause(value)
+		rec.Cause = one(s, value, causes...)
 	case "stage":
 		rec.Stage = plan.Stage(value)
 	case "outcome":
-		rec.Outcome = ledger.Outcome(value)
+		rec.Outcome = one(s, value, outcomes...)
 	case "order":
-		rec.Order = ledger.OrderVerb(value)
+		rec.Order = one(s, value, orders...)
 	case "mode":
-		rec.Mode = ledger.Mode(value)
+		rec.Mode = one(s, value, modes...)
 	case "attempt":
-		rec.Attempt, _ = strconv.Atoi(value)
+		attempt, err := strconv.Atoi(value)
+		require.NoError(s.t, err)
+		rec.Attempt = attempt
 	case "state":
 		var st plan.State
 		require.NoError(s.t, st.UnmarshalText([]byte(value)))
 		rec.State = &st
 	case "nodes":
 		for id := range strings.SplitSeq(value, ",") {
+			s.at(id)
 			rec.Nodes = append(rec.Nodes, ledger.NodeState{Node: id, State: plan.On})
 		}
 	default:

@@ -91,7 +91,7 @@ func (t *Timeline) stepWords(r *ledger.Record) string {
 	case ledger.Failed:
 		return fmt.Sprintf("%s: %s not proven: %s", r.Node, r.Verb, r.Reason)
 	case ledger.HeldBack:
-		return fmt.Sprintf("%s: %s is put off: %s", r.Node, r.Verb, r.Reason)
+		return fmt.Sprintf("%s: %s held back: %s", r.Node, r.Verb, r.Reason)
 	case ledger.Reopened:
 		return fmt.Sprintf("%s is seen to be %s: it %s", r.Node, r.State, r.Reason)
 	case ledger.Forbidden:

@@ -66,7 +66,7 @@ var whyTexts = [WhyCodes]string{
 	Pausing:       "trying again in {}",
 	GivenUp:       "given up: {} was not proven; manual action needed",
 	WasAborted:    "aborted by an operator",
-	OnHold:        "held by an operator",
+	OnHold:        "the outage is on hold",
 	StageNotBegun: "waiting for stage {}",
 	SupplyUnheard: "waiting to hear from {}",
 	MaybeBack:     "waiting to see whether the power is back",
@@ -152,13 +152,21 @@ func (e *Wants) isHow(k int) string {
 	case e.Observes && (c == belief.CutArmed || c == belief.Dark):
 		return "would be " + c.String()
 	case c == belief.Dark && e.Supplies[k].StaysOff:
-		return "is off, and its output stays off until a person switches it on"
+		return "is off and stays off until a person switches it on"
 	case c == belief.Dark && online:
-		return "is off, and its output comes on again by itself"
+		return "is off and comes on again by itself"
 	case c == belief.Dark:
-		return "is off, and its output comes on again with its mains"
+		return "is off and comes on again with its mains"
 	}
 	return "is " + c.String()
+}
+
+// whose begins what is said of a supply: it is its output that is off.
+func (e *Wants) whose(k int) string {
+	if e.Supplies[k].Condition == belief.Dark && !e.Observes {
+		return ", whose output "
+	}
+	return ", which "
 }
 
 // GateText says what the gate of a supply waits for.
@@ -173,7 +181,7 @@ func (e *Wants) GateText(supply int) string {
 	s := &e.Supplies[k]
 	switch {
 	case s.Condition != belief.Charging:
-		return e.ID(supply) + ", which " + e.isHow(k)
+		return e.ID(supply) + e.whose(k) + e.isHow(k)
 	case s.Sags:
 		return e.ID(supply) + ", which is browned out"
 	case s.State.Bypass:

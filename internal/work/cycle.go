@@ -26,7 +26,8 @@ func (e *Works) commit(i int, verb plan.Verb) {
 	}
 	e.noReturn(i, verb, ids, "", "")
 	if first {
-		e.Notify(true, "point of no return: from here the plan "+e.Would("is carried through before anything comes back", "would be carried through before anything came back"))
+		e.Notify(true, "point of no return: the shutdown "+
+			e.Would("is carried through before anything is brought back", "would be carried through before anything was brought back"))
 	}
 }
 
@@ -255,7 +256,7 @@ func (e *Works) Trigger(at, k int, reason string) {
 	})
 	starts, held := e.Would(" starts for ", " would start for "), ""
 	if e.Ledger.Outage.Orders.Hold {
-		starts, held = " is due for ", "; it is on hold, so nothing is done for it: `ebbtide resume` ends the hold"
+		starts, held = " is due for ", "; the outage is on hold, so nothing is done for it: `ebbtide resume` ends the hold"
 	}
 	e.Notify(stage == plan.ShutdownStage, "stage "+string(stage)+starts+id+": "+reason+" ("+e.Tells(s)+")"+held)
 }

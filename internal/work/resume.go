@@ -65,7 +65,7 @@ func (e *Works) resumeStep(i int) {
 		}
 		e.Record(ledger.Record{
 			Kind: ledger.HeldBack, Step: ledger.Step{Node: decl.ID, Verb: &verb, Attempt: last.Attempt, State: &state},
-			Reason: "Ebbtide is back",
+			Reason: "Ebbtide was restarted before this was settled",
 		})
 		return
 	}

@@ -102,7 +102,7 @@ func (e *Works) isUntimely(i int) string {
 	case w.rung.TakesDown() && !e.wasSent(i) && w.force.cause != ledger.Hung && (!e.IsDark(i) || e.IsBackUnheard(i)):
 		return "its power may be back"
 	case w.rung != plan.Force && !e.wasSent(i) && e.Ledger.Outage.Orders.Hold:
-		return "an operator holds it"
+		return "the outage is on hold"
 	}
 	return ""
 }

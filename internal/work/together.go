@@ -96,8 +96,9 @@ func (e *Works) commitWith(k int) {
 		if ids := e.toJoin(u, e.isSurelyOff); len(ids) > 0 {
 			why := "it is off and has not lost power since"
 			e.noReturn(u, plan.Stop, ids, ledger.AfterAll, why)
-			what := english.Series(ids, len(ids)) + " after all, although mains power is back: whatever no other UPS feeds " + e.Would("loses", "would lose") + " power for a moment. Only the return of power starts "
-			e.Notify(true, e.Would("cutting ", "would cut ")+what+e.ID(u)+", and "+why)
+			what := "the output of " + english.Series(ids, len(ids)) + " after all, although mains power is back: whatever no other UPS feeds " +
+				e.Would("loses", "would lose") + " power for a moment. "
+			e.Notify(true, e.Would("cutting ", "would cut ")+what+e.ID(u)+" starts only when its power returns, and "+why)
 			return
 		}
 		if len(e.toJoin(u, func(l int) bool { return !e.ShowsUp(l) })) > 0 {

@@ -141,6 +141,8 @@ func (w *witness) see(what string) {
 	words := strings.Fields(what)
 	subject, verb := words[0], words[len(words)-1]
 	switch {
+	case subject == "mains" && verb != "on" && verb != "off":
+		w.breaks("7: %s, which is not known", what)
 	case subject == "mains" && w.power.Mains == (verb == "on"): // given back again at a second cut
 	case subject == "mains":
 		w.power.Mains = verb == "on"
@@ -248,6 +250,9 @@ func (w *witness) nasDid(command string) {
 		}
 	case "flush":
 		n.Dirty = false
+	case "stop", "start":
+	default:
+		w.breaks("7: the NAS did %q, which is not known", command)
 	}
 	w.Changed(w.now, w.at("nas"), *n)
 }

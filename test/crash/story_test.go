@@ -146,7 +146,7 @@ func TestAStorageLeftToTheLast(t *testing.T) {
 	stop, cut := plan.Stop, plan.Cut
 	dying := ledger.Record{
 		Kind: ledger.Intent, Step: ledger.Step{Node: "ups", Verb: &cut},
-		Reason: "the battery is about to die: outputs are cut",
+		Reason: "the battery is about to give out: outputs are cut",
 	}
 	answered := ledger.Record{Kind: ledger.Accepted, Step: ledger.Step{Node: "esx01", Verb: &stop, Outcome: ledger.Done}}
 	gap := ledger.Record{Kind: ledger.Gap}

@@ -278,7 +278,9 @@ var (
 		ledger.CameAgain, ledger.Disproved, ledger.Armed, ledger.Hung,
 	}
 	outcomes = []ledger.Outcome{ledger.Done, ledger.Refused, ledger.Busy, ledger.Unreached, ledger.TimedOut, ledger.NoSuchThing}
-	orders   = []ledger.OrderVerb{ledger.Hold, ledger.Resume, ledger.Abort, ledger.Go, ledger.Confirm, ledger.Skip, ledger.OrderVerb(ledger.ModeDrill)}
+	orders   = []ledger.OrderVerb{
+		ledger.Hold, ledger.Resume, ledger.Abort, ledger.Go, ledger.Confirm, ledger.Skip, ledger.OrderVerb(ledger.ModeDrill),
+	}
 	modes    = []ledger.Mode{ledger.ModeRun, ledger.ModeDrill, ledger.ModeObserve, ledger.ModeSimulate}
 )
 

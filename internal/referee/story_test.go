@@ -281,7 +281,7 @@ var (
 	orders   = []ledger.OrderVerb{
 		ledger.Hold, ledger.Resume, ledger.Abort, ledger.Go, ledger.Confirm, ledger.Skip, ledger.OrderVerb(ledger.ModeDrill),
 	}
-	modes    = []ledger.Mode{ledger.ModeRun, ledger.ModeDrill, ledger.ModeObserve, ledger.ModeSimulate}
+	modes = []ledger.Mode{ledger.ModeRun, ledger.ModeDrill, ledger.ModeObserve, ledger.ModeSimulate}
 )
 
 // one gives what a word stands for, which must be one of a list.

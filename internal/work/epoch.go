@@ -84,6 +84,14 @@ func (e *Works) noteOn(i int, was plan.State) {
 	}
 }
 
+// MayHaveSwitched follows an outlet that was seen to go off, and is on: it may have been off in between, so that what hangs on it is on its
+// way up.
+func (e *Works) MayHaveSwitched(i int) {
+	if e.Graph.Node(i).Kind == plan.Outlet && e.Beliefs[i].Seen.State == plan.On {
+		e.renewBehind(i, true)
+	}
+}
+
 // renewBehind begins a new epoch of what hangs on an outlet that went on or off. What is off does not come up by losing its power. Of an
 // outlet that is on, and of which it is not known that it was not before, only what was off when it was asked last may have come up since.
 func (e *Works) renewBehind(outlet int, switched bool) {

@@ -669,6 +669,9 @@ var bugs = []bug{
 	{name: "put-back: a host that is off shows the mode that it was in before", by: "./test/dst TestRegressions/a-late-stop-into-maintenance-mode", edits: []edit{
 		{beliefBelieve, "if b.Seen.State != plan.On && e.Graph.Node(i).SuspendsItself() {", "if false {"},
 	}},
+	{name: "outlet: one that was seen to go off and is on was on all the while", by: "./test/dst TestRegressions/an-outlet-that-went-off-and-was-switched-on", edits: []edit{
+		{"internal/engine/look.go", "\tif wasGoing {\n", "\tif wasGoing && false {\n"},
+	}},
 	{name: "put-back: what runs on a host does not wait for its maintenance mode to end", by: "./internal/engine TestStories/host-in-maintenance", edits: []edit{
 		{"internal/plan/step.go", "b.last[i] = b.step(i, Unprotect, \"\", b.last[i])", "b.step(i, Unprotect, \"\", b.last[i])"},
 	}},

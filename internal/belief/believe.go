@@ -14,9 +14,7 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 	if seen.State == plan.Off && seen.ByBMC {
 		seen.State = e.believeBMC(i, seen.Agreed)
 	}
-	wasMute := b.Answer == plan.Unreachable
-	wasSilent := wasMute || b.Answer == plan.Unknown
-	startsAnew := seen.State == plan.Starting && wasSilent && asked.Sub(b.blank) > e.startWithin(i)
+	was, blank := b.Answer, b.blank
 	e.followFirst(i, seen.State)
 	if seen.State == plan.Off || seen.State == plan.Stopping {
 		e.downAfterSilence(i)
@@ -24,14 +22,20 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 	b.answers(seen.State, asked, e.Now)
 	switch seen.State {
 	case plan.Unknown:
-		e.takeNothing(i, seen, question, asked, wasMute)
-		return
+		e.takeNothing(i, seen, question, asked, was == plan.Unreachable)
 	case plan.Unreachable:
 		e.believeSilence(i, question, asked)
-		return
 	default:
+		e.takeWord(i, seen, question, asked, was, blank)
 	}
-	isAgain := seen.State == plan.On && wasMute
+}
+
+// takeWord takes an answer that says something, after one that was so, and nothing learned since then, if it was not.
+func (e *Estate) takeWord(i int, seen plan.Observation, question ledger.Op, asked time.Time, was plan.State, blank time.Time) {
+	b := &e.Beliefs[i]
+	wasSilent := was == plan.Unreachable || was == plan.Unknown
+	startsAnew := seen.State == plan.Starting && wasSilent && asked.Sub(blank) > e.startWithin(i)
+	isAgain := seen.State == plan.On && was == plan.Unreachable
 	if isAgain || startsAnew { // two looks in a row show that it is up again, and not one
 		b.Looks, b.Since = 0, asked
 	}

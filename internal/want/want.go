@@ -64,7 +64,7 @@ func (e *Wants) IsDone(id int) bool {
 	default:
 	}
 	switch {
-	case e.IsOff(i), e.HasNoPower(i), s.Verb != plan.Protect && e.IsCutOff(i) && !e.RunsOn(i, s.stage),
+	case e.isOffFor(i, s.Verb), e.HasNoPower(i), s.Verb != plan.Protect && e.IsCutOff(i) && !e.RunsOn(i, s.stage),
 		s.Verb == plan.Flush && e.isGroundOff(i):
 		return true
 	case e.Under[i] == id, s.Verb == plan.Stop:
@@ -73,6 +73,11 @@ func (e *Wants) IsDone(id int) bool {
 		return true
 	}
 	return e.Holds(i, s.Verb, entry.CommandedBy(s.Verb)) && (s.Verb != plan.Protect || !e.LateMayCome(i))
+}
+
+// isOffFor reports whether a node is off, so that nothing is to be done in a step: what may have come up unseen is protected first.
+func (e *Wants) isOffFor(i int, verb plan.Verb) bool {
+	return e.IsOff(i) && (verb != plan.Protect || e.StaysOff(i))
 }
 
 // isGroundOff reports whether what a cache keeps its data on is off: there is nothing to flush it to.

@@ -40,7 +40,7 @@ func (e *Works) Judge(i int) {
 		e.gone(i)
 	case w.verb == plan.Cut && w.resumed && b.Seen.State == plan.On:
 		e.judgeCutBefore(i)
-	case (w.verb == plan.Protect || w.verb == plan.Flush) && e.IsOff(i):
+	case (w.verb == plan.Protect || w.verb == plan.Flush) && e.StaysOff(i):
 		e.HoldBack(i, "it is off")
 	case holds && e.settles(i):
 		e.Prove(i, e.ProofOf(i), b.Seen.Detail)

@@ -309,9 +309,9 @@ func (e *Estate) KeepsDirty(cache, i int) bool {
 		!e.HasNoPower(cache)
 }
 
-// StaysOff reports whether a node is off, and may not have come up since with its power, unseen: one that does not answer now and whose feeds
-// may have been off and on.
-func (e *Estate) StaysOff(i int) bool { return e.IsOff(i) && !(e.IsMute(i) && e.MayHaveCycled(i)) }
+// StaysOff reports whether a node is off, and may not have come up since with its power, unseen, as one may that does not answer now
+// and whose feeds may have been off and on.
+func (e *Estate) StaysOff(i int) bool { return e.IsOff(i) && (!e.IsMute(i) || !e.MayHaveCycled(i)) }
 
 // IsBare reports whether a cache or a cluster goes down, is not known to be protected, and was not given up or called off.
 func (e *Estate) IsBare(c int) bool {

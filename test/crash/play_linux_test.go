@@ -115,7 +115,7 @@ func unproven(recs []ledger.Record) []string {
 		case rec.Kind == ledger.Gap:
 			killed = true
 		case rec.Kind == ledger.Intent && rec.Verb != nil && *rec.Verb == plan.Cut:
-			if !killed || !strings.HasPrefix(rec.Reason, "the battery is about to die") {
+			if !killed || !strings.HasPrefix(rec.Reason, "the battery is about to give out") {
 				return nil
 			}
 			return hosts

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,9 @@ func TestClockStepsChangeNothing(t *testing.T) {
 		sc := drawn(t, seed)
 		sc.CrashAt, sc.CrashOn = nil, nil // for how long Ebbtide was away is reckoned by the clock
 		with := story(sc)
+		if strings.Contains(with, string(`"kind":"`+ledger.Gap+`"`)) { // and so it is where its own machine was off
+			continue
+		}
 		before := len(sc.Changes)
 		sc.Changes = slices.DeleteFunc(sc.Changes, func(c sim.Change) bool { return c.Clock != nil })
 		set += before - len(sc.Changes)

@@ -163,7 +163,7 @@ func TestWhatIsWrongWithAnEstateIsTold(t *testing.T) {
 	doc.problem(t, "trouble", "supplies.ups", "ondelay: 1m0s has no effect")
 	doc.problem(t, "trouble", "supplies.ups", "either the password is wrong")
 	doc.problem(t, "trouble", "nodes.nas", "nas does not answer: cannot reach ")
-	doc.problem(t, "trouble", "nodes.esx02", "esx02 does not answer: does not answer vCenter")
+	doc.problem(t, "trouble", "nodes.esx02", "esx02 does not answer: not responding, according to vCenter")
 	ups := doc.Live[0].Supplies[0]
 	require.Equal(t, "trouble", ups.Is)
 	require.Equal(t, "no", ups.UserMay)

@@ -62,6 +62,7 @@ func TestHADuringAnOutage(t *testing.T) {
 			e.AwaitHA()
 			require.False(t, e.VMOn("hangs"))
 
+			e.untilOff(t, "esx02")
 			require.NoError(t, e.PowerOnHost("esx02"))
 			contracttest.UntilState(t, esx02, plan.On)
 			e.AwaitHA()
@@ -69,6 +70,7 @@ func TestHADuringAnOutage(t *testing.T) {
 			if !c.protect {
 				return
 			}
+			e.untilOff(t, "esx01")
 			require.NoError(t, e.PowerOnHost("esx01"))
 			contracttest.UntilState(t, esx01, plan.On)
 			require.NoError(t, cluster.Do(t.Context(), adapter.Command{Verb: plan.Unprotect, Settings: before}))
@@ -98,6 +100,7 @@ func TestHAStartsThemElsewhere(t *testing.T) {
 	require.Equal(t, "powered on; asked through esx02", contracttest.Probe(t, n).Detail)
 	require.NoError(t, contracttest.Do(t, n, plan.Stop))
 	contracttest.UntilState(t, n, plan.Off)
+	e.untilOff(t, "esx01")
 	require.NoError(t, e.PowerOnHost("esx01"))
 	contracttest.UntilState(t, e.node(t, "esx01", "esx01", &HostSpec{}), plan.On)
 	e.AwaitHA()

@@ -37,7 +37,7 @@ func TestHostIsNotStoppedUnderItsVMs(t *testing.T) {
 	contracttest.UntilState(t, e.vm(t, "web02"), plan.Off)
 	require.NoError(t, contracttest.Do(t, n, plan.Stop))
 	require.Equal(t, "not responding, according to vCenter", contracttest.UntilState(t, n, plan.Unreachable).Detail, "silence is no proof")
-	require.False(t, e.HostOn("esx01"))
+	e.untilOff(t, "esx01")
 	require.True(t, e.HostOn("esx02"))
 	require.True(t, e.VMOn("db"))
 
@@ -63,6 +63,7 @@ func TestForcedHostTakesItsVMsAlong(t *testing.T) {
 	require.False(t, e.VMOn("web01"))
 	require.ErrorIs(t, contracttest.Do(t, vm, plan.Stop), adapter.ErrUnreachable)
 	require.ErrorIs(t, contracttest.Do(t, n, plan.Stop), adapter.ErrUnreachable)
+	e.untilOff(t, "esx01")
 	require.NoError(t, e.PowerOnHost("esx01"))
 	contracttest.UntilState(t, vm, plan.Off)
 }
@@ -83,7 +84,7 @@ func TestHostDirectly(t *testing.T) {
 	require.NoError(t, contracttest.Do(t, n, plan.Stop))
 	require.Equal(t, plan.Unreachable, next(t, seen, 5*time.Second).State)
 	require.Equal(t, plan.Unreachable, contracttest.Probe(t, n).State)
-	require.False(t, e.HostOn("esx01"))
+	e.untilOff(t, "esx01")
 	_, err = vm.Probe(contracttest.Within(t, 2*time.Second))
 	require.ErrorIs(t, err, adapter.ErrUnreachable)
 	require.ErrorIs(t, contracttest.Do(t, n, plan.Stop), adapter.ErrUnreachable)
@@ -146,7 +147,7 @@ func TestHostFallsBackToItsOwnAgent(t *testing.T) {
 	require.Equal(t, "answers; asked through esx01", contracttest.Probe(t, n).Detail)
 	require.NoError(t, contracttest.Do(t, n, plan.Stop))
 	contracttest.UntilState(t, n, plan.Unreachable)
-	require.False(t, e.HostOn("esx01"))
+	e.untilOff(t, "esx01")
 
 	alone := e.node(t, "esx02", "vcenter", &HostSpec{})
 	_, err := alone.Probe(contracttest.Within(t, 3*time.Second))

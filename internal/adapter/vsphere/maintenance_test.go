@@ -45,7 +45,7 @@ func TestHostGoesAndComesInMaintenanceMode(t *testing.T) {
 			contracttest.UntilState(t, vm, plan.Off)
 			stopped(t, n)
 			contracttest.UntilState(t, n, plan.Unreachable)
-			require.False(t, e.HostOn("esx01"))
+			e.untilOff(t, "esx01")
 
 			require.NoError(t, e.PowerOnHost("esx01"))
 			require.Equal(t, plan.Observation{State: plan.On, Detail: "answers, in maintenance mode", Protected: plan.Yes},

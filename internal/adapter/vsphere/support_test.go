@@ -89,6 +89,12 @@ func (e *estate) direct(t *testing.T, name string) *vspheresim.Server {
 	return server
 }
 
+// untilOff waits for a host to be off: its agents end before that, so that it is silent.
+func (e *estate) untilOff(t *testing.T, name string) {
+	t.Helper()
+	peertest.Until(t, name+" off", func() bool { return !e.HostOn(name) })
+}
+
 // node opens a node through the family, as the daemon does.
 func (e *estate) node(t *testing.T, id, via string, spec any) adapter.Node {
 	t.Helper()

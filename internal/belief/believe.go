@@ -30,11 +30,12 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 	}
 }
 
-// takeWord takes an answer that says something, after one that was so, and nothing learned since then, if it was not.
+// takeWord takes an answer that says something. Was is what the answer before it was, and blank since when there had been none that says
+// anything; zero: it did.
 func (e *Estate) takeWord(i int, seen plan.Observation, question ledger.Op, asked time.Time, was plan.State, blank time.Time) {
 	b := &e.Beliefs[i]
 	wasSilent := was == plan.Unreachable || was == plan.Unknown
-	startsAnew := seen.State == plan.Starting && wasSilent && asked.Sub(blank) > e.startWithin(i)
+	startsAnew := seen.State == plan.Starting && !blank.IsZero() && asked.Sub(blank) > e.startWithin(i)
 	isAgain := seen.State == plan.On && was == plan.Unreachable
 	if isAgain || startsAnew { // two looks in a row show that it is up again, and not one
 		b.Looks, b.Since = 0, asked

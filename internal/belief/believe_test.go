@@ -140,3 +140,15 @@ func TestAFlushIsNotProvenByWhatWasSaidBefore(t *testing.T) {
 	look(4, plan.Yes)
 	require.True(t, e.Holds(host, plan.Flush, 2))
 }
+
+// TestAStopMakesTheModeOfAHostUnknown: it may be in another one from then on, also if nobody hears of it before the next outage.
+func TestAStopMakesTheModeOfAHostUnknown(t *testing.T) {
+	e, host := seen(t)
+	node := *e.Graph.Node(host)
+	e.Believe(host, plan.Observation{State: plan.On, Protected: plan.No}, 1, e.Now)
+	e.Beliefs[host].Commanded(&node, plan.Stop, 2, e.Now)
+	require.Equal(t, plan.No, e.SnapshotOf(host, false).Protected, "a stop that changes nothing else")
+	node.Can |= plan.VerbSet(plan.Unprotect)
+	e.Beliefs[host].Commanded(&node, plan.Stop, 3, e.Now)
+	require.Equal(t, plan.NotKnown, e.SnapshotOf(host, false).Protected)
+}

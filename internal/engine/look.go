@@ -92,11 +92,7 @@ func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked tim
 	if k := e.Ledger.SupplyOf[i]; k >= 0 && seen.State == plan.On && e.Standing(k).Cycle >= ledger.CutProven && e.Supplies[k].SaysOff() {
 		seen.State = plan.Off // its own readings say that the output is off still
 	}
-	wasGoing := e.Beliefs[i].Seen.State == plan.Stopping
 	e.Believe(i, seen, question, asked)
-	if wasGoing {
-		e.MayHaveSwitched(i)
-	}
 	e.LeaveOn(i)
 	if e.provesNothing(i) {
 		e.Probe(i)

@@ -219,9 +219,9 @@ func (e *Engine) notRestored() (missing, doubtful []ledger.NodeState, touched bo
 // isMissing reports whether a node was on and is not, or was changed and is not put back.
 func (e *Engine) isMissing(i int) bool {
 	n := e.Entry(i)
-	up, back := e.Course.Find(i, plan.Start, plan.Up), e.Course.Find(i, plan.Unprotect, plan.Up)
+	up := e.Course.Find(i, plan.Start, plan.Up)
 	switch {
-	case n.GivenUp.Has(plan.Unprotect), n.GivenUp.Has(plan.Start), back >= 0 && e.Course.Stands[back] != want.Proven:
+	case n.GivenUp.Has(plan.Unprotect), n.GivenUp.Has(plan.Start), e.Graph.Node(i).Can.Has(plan.Unprotect) && e.ToPutBack(i):
 		return true
 	case !n.Snap.On():
 		return false

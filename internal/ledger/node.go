@@ -158,8 +158,14 @@ func (l *Ledger) step(i int, r *Record) {
 
 // suspends follows the stop of what goes down in a mode of its own: it is to be taken out of that.
 func (l *Ledger) suspends(i int, r *Record) {
-	if r.Kind == Intent && *r.Verb == plan.Stop && l.estate.Node(i).SuspendsItself() {
-		l.Outage.Nodes[i].Protection = Changing
+	n := &l.Outage.Nodes[i]
+	switch {
+	case r.Verb == nil || *r.Verb != plan.Stop || !l.estate.Node(i).SuspendsItself():
+	case r.Kind == Intent:
+		n.changes()
+	case r.Kind == Accepted && r.Op == n.Last.Op:
+		n.changed(r.Outcome)
+	default:
 	}
 }
 
@@ -259,12 +265,28 @@ func (n *Node) begun(verb plan.Verb, r *Record) {
 	case plan.Stop, plan.Cut, plan.Start:
 		n.Shown = WasTold
 	case plan.Protect:
-		if n.Protection == AsSet {
-			n.Protection = Announced
-		} else {
-			n.Protection = Changing
-		}
+		n.changes()
 	default:
+	}
+}
+
+// changes follows that a command is about to leave which changes how a node is set.
+func (n *Node) changes() {
+	if n.Protection == AsSet {
+		n.Protection = Announced
+	} else {
+		n.Protection = Changing
+	}
+}
+
+// changed follows the answer to that: one that did not come to its node has changed nothing.
+func (n *Node) changed(outcome Outcome) {
+	if n.Protection != Announced {
+		return
+	}
+	n.Protection = Changing
+	if outcome == Unreached {
+		n.Protection = AsSet
 	}
 }
 
@@ -272,11 +294,8 @@ func (n *Node) answered(verb plan.Verb, r *Record) {
 	if n.Last.Verb != verb || n.Last.Op != r.Op {
 		return
 	}
-	if verb == plan.Protect && n.Protection == Announced {
-		n.Protection = Changing
-		if r.Outcome == Unreached {
-			n.Protection = AsSet
-		}
+	if verb == plan.Protect {
+		n.changed(r.Outcome)
 	}
 	switch r.Outcome {
 	case Done:

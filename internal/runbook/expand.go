@@ -143,6 +143,7 @@ func (c *compiler) members(i int) {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 	live = slices.CompactFunc(live, func(a, b plan.Member) bool { return a.ID == b.ID && a.Name == b.Name })
+	c.warnOfOneID(i, live)
 	for k := range live {
 		m := &live[k]
 		twin := k > 0 && live[k-1].Name == m.Name || k+1 < len(live) && live[k+1].Name == m.Name
@@ -159,6 +160,18 @@ func (c *compiler) members(i int) {
 		x.ids = append(x.ids, id)
 		c.out.Members[id] = Member{Selector: d.ID, MemberID: m.ID}
 		c.runsOn(i, id, m)
+	}
+}
+
+// warnOfOneID warns of members that one system gives the same ID: it is by that that each is told anything, and none of them can be.
+func (c *compiler) warnOfOneID(i int, live []plan.Member) {
+	names := map[string]string{}
+	for _, m := range live {
+		if other, taken := names[strings.ToLower(m.ID)]; taken {
+			c.warn(i, "", fmt.Sprintf("%s and %s have the same ID, %s, so that neither can be told to stop: give one of them a new one", other,
+				m.Name, m.ID))
+		}
+		names[strings.ToLower(m.ID)] = m.Name
 	}
 }
 

@@ -99,6 +99,18 @@ func TestNumbersBelongToTheirSystems(t *testing.T) {
 	require.Equal(t, "allb/copy", covered.Node("b", plan.Member{ID: uuid, Name: "copy"}))
 }
 
+// TestOneIDInOneSystem: what one system calls the same can't be told apart by it, which people are to know.
+func TestOneIDInOneSystem(t *testing.T) {
+	rb, problems := runbook.Load("numbers.yaml", []byte(numbersBook), testSchema())
+	require.Zero(t, problems.Count(runbook.Error), problems.Text())
+	c, err := runbook.Compile(rb, testSchema(), map[string][]plan.Member{
+		"alla": {{ID: "101", Name: "web"}, {ID: "101", Name: "web-copy"}, {ID: "102", Name: "dns"}}, "allb": {{ID: "101", Name: "files"}},
+	})
+	require.NoError(t, err)
+	require.Len(t, c.Warnings, 1, c.Warnings.Text())
+	require.Contains(t, c.Warnings.Text(), "web and web-copy have the same ID, 101, so that neither can be told to stop")
+}
+
 // TestAUUIDElsewhere: what a vCenter covers is the same VM where its host lists it too, whatever that calls itself; on another host it is a
 // copy, which no node covers.
 func TestAUUIDElsewhere(t *testing.T) {

@@ -102,67 +102,11 @@ func (e *Wants) judgeCut(i int) Stand {
 	return Pending
 }
 
-// judgeUp is JudgeStep for the way up.
-func (e *Wants) judgeUp(id int) Stand {
-	s := &e.Course.Steps[id]
-	switch {
-	case s.Verb == plan.Unprotect && e.Graph.Node(s.Node).SuspendsItself() && (e.IsBack(id) || e.Entry(s.Node).GivenUp.Has(s.Verb)):
-		return e.Worst(id) // what runs on it waits for this, and so for its start
-	case e.IsBack(id):
-		return e.carries(s)
-	case e.Entry(s.Node).GivenUp.Has(s.Verb):
-		return givenUpStand(e.Graph.Node(s.Node), s.Verb)
-	}
-	if worst := e.Worst(id); worst != Proven && worst != Pending {
-		return Lost
-	}
-	return Pending
-}
-
-// carries tells what comes after a node that is back, or has nothing to come back to: what came up by itself, or was off, carries nothing
-// before all that it stands on is on.
-func (e *Wants) carries(s *Step) Stand {
-	if s.Verb != plan.Start {
-		return Proven
-	}
-	worst := Proven
-	for _, d := range e.Ground(s.Node, true) {
-		if !e.ComesBack(d) {
-			continue
-		}
-		if start := e.Course.Find(d, plan.Start, plan.Up); start >= 0 {
-			worst = max(worst, e.Course.Stands[start])
-		}
-	}
-	return worst
-}
-
-// IsBack reports whether nothing is to be done any more in a step of the way up.
-func (e *Wants) IsBack(id int) bool {
-	s := &e.Course.Steps[id]
-	i, node := s.Node, e.Graph.Node(s.Node)
-	switch {
-	case node.Kind == plan.Supply: // whether a feed is back is asked when its load is to start
-		return true
-	case !e.Ledger.Outage.Scope[i]:
-		return true
-	case s.Verb == plan.Unprotect:
-		return !e.ToPutBack(i)
-	case node.Kind == plan.Passive && node.Healthy:
-		return e.IsOn(i)
-	case node.Kind == plan.Manual:
-		return !e.ComesUp(i)
-	case !e.Entry(i).Snap.On():
-		return true
-	}
-	return e.IsOn(i) && !e.GoesDown(i) && !e.GoesWithItsHost(i) && e.Under[i] != id
-}
-
 // givenUpStand says what an unproven end of a step means for the steps after it. A cache that can't be protected, a person's
 // step that was passed over, and an outlet that stays on keep nothing else from going on.
 func givenUpStand(n *plan.Node, verb plan.Verb) Stand {
 	switch {
-	case verb == plan.Protect, verb == plan.Unprotect, n.Kind == plan.Manual, n.Kind == plan.Outlet && verb == plan.Stop:
+	case verb == plan.Protect, n.Kind == plan.Manual, n.Kind == plan.Outlet && verb == plan.Stop:
 		return Proven
 	case n.Kind == plan.VM && verb != plan.Start:
 		return Unproven
@@ -322,34 +266,6 @@ func (e *Wants) waitsToCut(i int) Why {
 		return Why{Code: SupplyUnfit, Node: i} // it is on line, and would come back at once, into the heat or the brown-out
 	case !e.CarriesLost(i):
 		return Why{Code: CutUseless, Node: i}
-	}
-	return Why{Code: NothingElse}
-}
-
-// waitsUp is WaitsFor on the way up.
-func (e *Wants) waitsUp(id int) Why {
-	s := &e.Course.Steps[id]
-	o := e.Ledger.Outage
-	switch {
-	case e.GoesDown(s.Node):
-		return Why{Code: PowerLost, Node: s.Node}
-	case o.Nodes[s.Node].GivenUp.Has(s.Verb):
-		return Why{Code: GivenUp, Node: s.Node, verb: s.Verb}
-	case e.Course.Stands[id] != Pending:
-		return Why{Code: NotProven, Node: e.firstBefore(id, e.Course.Stands[id])}
-	case o.Orders.Hold:
-		return Why{Code: OnHold}
-	case e.JournalLost:
-		return Why{Code: NoJournal}
-	case e.UnheardFor(s.Node) >= 0:
-		return Why{Code: SupplyUnheard, Node: e.Supplies[e.UnheardFor(s.Node)].Node}
-	case !e.Fed[s.Node] && s.Verb == plan.Start && e.OwesCycle(s.Node):
-		return Why{Code: CycleOwed, Node: s.Node}
-	case !e.Fed[s.Node]:
-		return Why{Code: GateShut, Node: e.UnfedBy(s.Node)}
-	}
-	if worst := e.Worst(id); worst != Proven {
-		return Why{Code: whyBefore(worst), Node: e.firstBefore(id, worst)}
 	}
 	return Why{Code: NothingElse}
 }

@@ -52,13 +52,16 @@ func (e *Works) SettleIn(i int) {
 		e.SettleIn(h)
 		e.Touch(h)
 	}
-	was := e.Beliefs[i].Settled
+	was, isOutlet := e.Beliefs[i].Settled, e.Graph.Node(i).Kind == plan.Outlet
+	says := func(state plan.State) bool { return isOutlet && e.Beliefs[i].Answer == state }
 	switch {
-	case e.IsOff(i), e.Graph.Node(i).Kind == plan.Outlet &&
-		e.Beliefs[i].Answer == plan.Off: // it comes on by somebody's hand then, and not by itself
+	case e.IsOff(i), says(plan.Off): // it comes on by somebody's hand then, and not by itself
 		e.Beliefs[i].Settled, e.Beliefs[i].Obeying = plan.Off, time.Time{}
-	case e.IsOn(i):
+	case e.IsOn(i), says(plan.On) && was == plan.Unknown:
 		e.Beliefs[i].Settled = plan.On
+	case says(plan.Stopping): // if it is on after that it may have been off
+		e.Beliefs[i].Settled = plan.Unknown
+		return
 	case was == plan.Off, e.Rises(i): // it may be on its way up
 		e.Beliefs[i].Settled = plan.Unknown
 	}
@@ -81,14 +84,6 @@ func (e *Works) SettleIn(i int) {
 func (e *Works) noteOn(i int, was plan.State) {
 	if was == plan.Off && e.IsOn(i) && e.Ledger.Outage != nil && !e.WasOff(i) {
 		e.Record(ledger.Record{Kind: ledger.Seen, Nodes: []ledger.NodeState{{Node: e.ID(i), State: plan.On}}, Cause: ledger.CameAgain})
-	}
-}
-
-// MayHaveSwitched follows an outlet that was seen to go off, and is on: it may have been off in between, so that what hangs on it is on its
-// way up.
-func (e *Works) MayHaveSwitched(i int) {
-	if e.Graph.Node(i).Kind == plan.Outlet && e.Beliefs[i].Seen.State == plan.On {
-		e.renewBehind(i, true)
 	}
 }
 

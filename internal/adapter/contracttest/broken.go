@@ -97,6 +97,24 @@ func (c *contract) frozen() {
 	}
 }
 
+// revoked: two refusals of a stop are followed by a power-off, and in an outage the directory goes down before what asks it.
+func (c *contract) revoked() {
+	if c.Revoke == nil {
+		c.t.Skip("it asks for no login, or none that can be taken back")
+	}
+	_, err := c.probe(callWithin)
+	require.NoError(c.t, err)
+	c.Revoke()
+	for v := plan.Protect; v <= plan.Unprotect; v++ {
+		if c.asks(v) {
+			err := c.do(v, callWithin)
+			require.ErrorIs(c.t, err, adapter.ErrUnreachable, v.String())
+			require.NotErrorIs(c.t, err, adapter.ErrRefused, v.String())
+		}
+	}
+	c.noClaim(false)
+}
+
 func (c *contract) concurrent() {
 	var wg sync.WaitGroup
 	for range 4 {

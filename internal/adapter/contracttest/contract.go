@@ -49,6 +49,8 @@ type Thing struct {
 	RefusalIsSilence bool
 	// Freeze makes its system accept calls and answer none.
 	Freeze func()
+	// Revoke has its system let in nobody any more whom it let in before, as one whose directory is down.
+	Revoke func()
 	// Close ends the connection of the node, as Set.Close does.
 	Close func() error
 }
@@ -78,6 +80,7 @@ func Run(t *testing.T, s Subject) {
 		{"what has vanished is gone", (*contract).gone},
 		{"a silent system is unreachable in time", (*contract).silent},
 		{"a frozen system ends by the deadline", (*contract).frozen},
+		{"a login that is refused after it was accepted is no refusal", (*contract).revoked},
 		{"many calls at a time do no harm", (*contract).concurrent},
 		{"a closed connection is unreachable", (*contract).closed},
 	} {

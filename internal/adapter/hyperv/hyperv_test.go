@@ -96,7 +96,7 @@ func TestContract(t *testing.T) {
 							return thing
 						}
 						n, set := opened(t, winrmSpec(w), "hyperv.vm", spec)
-						thing.Node, thing.Close, thing.Silence, thing.Freeze = n, set.Close, w.Close, w.Freeze
+						thing.Node, thing.Close, thing.Silence, thing.Freeze, thing.Revoke = n, set.Close, w.Close, w.Freeze, w.Revoke
 						return thing
 					},
 				})

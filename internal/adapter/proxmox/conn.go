@@ -152,6 +152,7 @@ func (c *conn) ask(ctx context.Context, at *url.URL, secret, method, path string
 	if resp.StatusCode >= http.StatusMultipleChoices {
 		return c.explain(resp, text)
 	}
+	c.lockout.Accepted()
 	if into == nil {
 		return nil
 	}

@@ -69,7 +69,7 @@ func TestContract(t *testing.T) {
 					n, set := opened(t, spec(pve), "proxmox.guest", &GuestSpec{Guest: guest.Name})
 					thing := &contracttest.Thing{
 						Node: n, Can: guestVerbs, Close: set.Close, Truth: guestTruth(pve, c.of, guest.VMID),
-						Silence: pve.Close, Freeze: pve.Freeze,
+						Silence: pve.Close, Freeze: pve.Freeze, Revoke: pve.Revoke,
 					}
 					if c.of == "qemu" {
 						thing.Vanish = func() { pve.Delete(guest.VMID) }

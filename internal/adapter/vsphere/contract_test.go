@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
@@ -46,6 +47,10 @@ func TestContractOfVM(t *testing.T) {
 				Vanish:  func() { require.NoError(t, s.DeleteVM("web01")) },
 				Silence: s.VCenter().Stop,
 				Freeze:  s.VCenter().Freeze,
+				Revoke: func() {
+					s.VCenter().Fail("Login", &types.InvalidLogin{})
+					s.VCenter().ExpireSessions()
+				},
 			}
 		},
 	})

@@ -44,6 +44,7 @@ type Machine struct {
 	mu       sync.Mutex
 	down     bool
 	frozen   bool
+	revoked  bool
 	loses    bool   // breaks off the connection that carries an input
 	slow     int    // so many requests for output find none in time
 	denied   string // a cmdlet that the account may not use
@@ -87,6 +88,9 @@ func (w *Machine) Close() {
 
 // Freeze lets it take calls and answer none.
 func (w *Machine) Freeze() { w.with(func() { w.frozen = true }) }
+
+// Revoke has it let nobody in any more.
+func (w *Machine) Revoke() { w.with(func() { w.revoked = true }) }
 
 // LoseInput breaks off the connections on which scripts get their input; their output is waited for in vain.
 func (w *Machine) LoseInput() { w.with(func() { w.loses = true }) }
@@ -133,8 +137,8 @@ const tooLate = `<s:Fault><s:Code><s:Value>s:Receiver</s:Value><s:Subcode><s:Val
 // serve answers one request of WS-Management.
 func (w *Machine) serve(rw http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	var frozen, down, loses bool
-	w.with(func() { frozen, down, loses = w.frozen, w.down, w.loses })
+	var frozen, down, loses, revoked bool
+	w.with(func() { frozen, down, loses, revoked = w.frozen, w.down, w.loses, w.revoked })
 	switch user, password, _ := r.BasicAuth(); {
 	case frozen:
 		select {
@@ -144,7 +148,7 @@ func (w *Machine) serve(rw http.ResponseWriter, r *http.Request) {
 		return
 	case down:
 		panic(http.ErrAbortHandler) // the connection breaks off
-	case user != User || password != Password:
+	case revoked || user != User || password != Password:
 		rw.WriteHeader(http.StatusUnauthorized)
 		return
 	}

@@ -59,14 +59,15 @@ type Cluster struct {
 	cookie string
 	csrf   string
 
-	mu     sync.Mutex
-	denied map[string]string // "POST /nodes/pve1/qemu/100/status/stop": what is said
-	down   bool              // pve1
-	frozen bool
-	ha     map[string]string
-	flags  map[string]bool
-	calls  []string
-	stop   chan struct{}
+	mu      sync.Mutex
+	denied  map[string]string // "POST /nodes/pve1/qemu/100/status/stop": what is said
+	down    bool              // pve1
+	frozen  bool
+	revoked bool
+	ha      map[string]string
+	flags   map[string]bool
+	calls   []string
+	stop    chan struct{}
 }
 
 // New starts a cluster. It skips the test where fakepve is not installed, and fails it in CI.
@@ -192,6 +193,9 @@ func (c *Cluster) Thumbprint() string {
 // Freeze lets it take calls and answer none.
 func (c *Cluster) Freeze() { c.with(func() { c.frozen = true }) }
 
+// Revoke has it accept its token no more.
+func (c *Cluster) Revoke() { c.with(func() { c.revoked = true }) }
+
 // Deny lets a call be refused for want of a privilege on a path, in Proxmox's words.
 func (c *Cluster) Deny(call, path, privilege string) {
 	c.with(func() { c.denied[call] = fmt.Sprintf("Permission check failed (%s, %s)", path, privilege) })
@@ -274,7 +278,7 @@ func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
 	call := r.Method + " " + path
 	body, _ := io.ReadAll(r.Body)
 	c.mu.Lock()
-	frozen, no, down := c.frozen, c.denied[call], c.down && strings.HasPrefix(path, "/nodes/pve1/")
+	frozen, revoked, no, down := c.frozen, c.revoked, c.denied[call], c.down && strings.HasPrefix(path, "/nodes/pve1/")
 	c.mu.Unlock()
 	switch {
 	case frozen:
@@ -283,7 +287,7 @@ func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
 		case <-c.stop:
 		}
 		return
-	case r.Header.Get("Authorization") != "PVEAPIToken="+Token+"="+Secret:
+	case revoked, r.Header.Get("Authorization") != "PVEAPIToken="+Token+"="+Secret:
 		answer(w, http.StatusUnauthorized, "invalid token value!", `{"data":null}`)
 		return
 	case no != "":

@@ -120,12 +120,20 @@ func (s *simulation) takeStop(i int, took time.Duration, late bool) {
 	case late:
 		s.after(took, func() {
 			s.referee.Meddled(s.now, i) // for who gave it up long ago it is as if somebody else did it
+			s.suspend(i)
 			s.stop(i, s.took(i, plan.Stop), false)
 		})
 	case t.fault == Freeze:
 		t.frozen = t.state == plan.On
 		s.show(i)
 	default:
+		s.suspend(i)
 		s.stop(i, took, t.fault == Hang || t.fault == Stuck)
 	}
+}
+
+// suspend puts what goes down in a mode of its own into it, as only a stop does: a power-off leaves a host as it was set.
+func (s *simulation) suspend(i int) {
+	t := &s.nodes[i]
+	t.protected = t.protected || t.state == plan.On && s.estate.Node(i).SuspendsItself()
 }

@@ -160,7 +160,6 @@ func (s *simulation) stop(i int, took time.Duration, never bool) {
 	if t.state != plan.On && t.state != plan.Stopping {
 		return
 	}
-	t.protected = t.protected || s.estate.Node(i).SuspendsItself()
 	s.become(i, plan.Stopping)
 	if never {
 		return

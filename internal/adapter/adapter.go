@@ -63,67 +63,73 @@ func (s sorted) Is(target error) bool {
 // As finds what the error wraps by its type.
 func (s sorted) As(target any) bool { return errors.As(s.error, target) }
 
-// Watcher is a Node that can tell of changes by itself, so that nobody has to poll it. Watch calls seen with each new
-// observation until ctx ends; a watch that breaks and cannot be mended returns an error and the runner polls instead.
+// Watcher is a Node that can tell of changes by itself, so that nobody has to poll it.
 type Watcher interface {
+	// Watch calls seen with each new observation, from whatever goroutine, until ctx ends. An error before that says that the watch broke:
+	// the runner polls, and watches again after a pause.
 	Watch(ctx context.Context, seen func(plan.Observation)) error
 }
 
 // Selector is a Node that stands for many: a "*.vms" node.
 type Selector interface {
-	// Members lists what the selector covers now.
+	// Members lists what the selector covers now, in no particular order. An error means that no answer was had: none covered is an empty
+	// list without one.
 	Members(ctx context.Context) ([]plan.Member, error)
-	// Member gives the node of one member, found earlier or before a restart, by its ID.
+	// Member gives the node of one member, found earlier or before a restart, by its ID. It asks nobody: an error says that the ID can't
+	// be one of its system's; what exists no more is told by the node, with ErrGone or State Gone.
 	Member(id string) (Node, error)
 }
 
 // Family is what one adapter package offers: its part of the runbook language and how to open it.
 type Family struct {
-	Connections []schema.AnyConnectionType
-	Nodes       []schema.AnyNodeType
-	// Open makes the node that d declares. conn is the opened connection that d names by via, or nil. others gives
-	// any other declared connection by its name.
+	Connections []schema.AnyConnectionType // the types of connections that it declares, if any
+	Nodes       []schema.AnyNodeType       // and of nodes
+	// Open makes the node that d declares, and does not dial. conn is the opened connection that d names by via, or nil. others gives
+	// any other declared connection by its name. An error says what in the declaration can't be: it stops the daemon at its start.
 	Open func(d schema.Node, conn Conn, others func(name string) (Conn, error)) (Node, error)
 	// List makes what lists what runs on the system that nodes of this family are reached through, where conn is a
 	// connection of another family that can't know that. Nil: its connections are Listers themselves, or nothing can list it.
 	List func(conn Conn) Lister
 	// Connect makes a connection from its declaration. It does not dial: a system that is down now must not keep the
-	// daemon from starting. Nil if the family has no connection types.
+	// daemon from starting. An error says what in the declaration can't be, or which secret could not be had. Nil if the family has no
+	// connection types.
 	Connect func(d schema.Connection, secrets Secrets) (Conn, error)
 }
 
 // Conn is an opened connection, shared by the nodes that name it.
 type Conn interface {
-	// Close ends it. Nodes made from it answer ErrUnreachable afterwards.
+	// Close ends it. Nodes made from it answer ErrUnreachable afterwards. An error says what could not be ended on the other side, a
+	// session for one; there is nothing to be done about it.
 	Close() error
 }
 
-// Pacer is a Conn that knows how many calls of its nodes may be under way at once.
+// Pacer is a Conn that knows how many calls of its nodes may be under way at once: 1 or more.
 type Pacer interface{ Concurrency() int }
 
 // Lister lists what runs on a system, so that what no node covers is seen. It is a Conn, or Family.List makes it of one.
 type Lister interface {
 	// Everything lists what is on, whether a node covers it or not, but for what its system looks after itself and what
-	// can't be worked with.
+	// can't be worked with. An error means that the list is not known: never a part of it.
 	Everything(ctx context.Context) ([]schema.Running, error)
 }
 
 // Finder is a Lister that knows what the firmware of its VMs says.
 type Finder interface {
 	// Find tells the ID, as Everything gives it, of what runs there and whose firmware has a UUID (SMBIOS; see SameFirmware);
-	// "" if nothing does.
+	// "" if nothing does. An error means that no answer was had.
 	Find(ctx context.Context, firmware string) (id string, err error)
 }
 
 // SelfHosted is a Lister whose system may itself run in one of its own VMs, as a vCenter does.
 type SelfHosted interface {
-	// Own tells the IDs, as Everything gives them, of the VMs that the system runs in; none if that can't be seen.
+	// Own tells the IDs, as Everything gives them, of the VMs that the system runs in; none if that can't be seen. An error means that no
+	// answer was had.
 	Own(ctx context.Context) (ids []string, err error)
 }
 
 // HAWatcher is a Lister whose system starts again by itself what goes down: high availability.
 type HAWatcher interface {
-	// HAClusters tells where it does so now.
+	// HAClusters tells where it does so now. An error means that no answer was had.
 	HAClusters(ctx context.Context) ([]HACluster, error)
 }
 
@@ -135,7 +141,7 @@ type HACluster struct {
 
 // Waker is a Conn that can power on the machine it belongs to: a BMC.
 type Waker interface {
-	// PowerOn returns when the command is accepted. A machine that is on is no error.
+	// PowerOn returns when the command is accepted. A machine that is on is no error. Errors are those of Node.Do.
 	PowerOn(ctx context.Context) error
 }
 
@@ -146,21 +152,22 @@ type Powered interface {
 	// error means that no answer was had.
 	Power(ctx context.Context) (plan.Observation, error)
 	// PowerOff powers the machine off without asking it, and returns when the command is accepted. A machine that is off
-	// is no error.
+	// is no error. Errors are those of Node.Do.
 	PowerOff(ctx context.Context) error
 }
 
-// PDU is a Conn that switches outlets.
+// PDU is a Conn that switches outlets, by the numbers that are printed on it.
 type PDU interface {
-	// Outlet reports whether an outlet is on: On, Off, Starting, Stopping, or Unknown.
+	// Outlet reports whether an outlet is on: On, Off, Starting, Stopping, or Unknown. An error means that no answer was had.
 	Outlet(ctx context.Context, outlet int) (plan.Observation, error)
 	// Switch turns an outlet on or off and returns when the command is accepted. An outlet that is so already is no error.
+	// Errors are those of Node.Do.
 	Switch(ctx context.Context, outlet int, on bool) error
 }
 
 // Secrets resolves references to secrets at the moment of use. A value never reaches a log, record or error.
 type Secrets interface {
-	// Secret gives the value that ref points to, without a trailing newline.
+	// Secret gives the value that ref points to, without a trailing newline. An error names the reference and why nothing was had from it.
 	Secret(ref schema.SecretRef) (string, error)
 }
 

@@ -7,6 +7,7 @@ import (
 )
 
 // Connecting makes the Connect of a family with one type of connection, whose keys are S. What connect returns with an error is dropped.
+// It is an error if the declaration is of another type, which the decoder does not let through.
 func Connecting[S any, C Conn](
 	connect func(name string, spec *S, secrets Secrets) (C, error),
 ) func(schema.Connection, Secrets) (Conn, error) {
@@ -24,7 +25,7 @@ func Connecting[S any, C Conn](
 }
 
 // Via gives the connection that a node names by via, where it can be reached through C alone. Types names that in the runbook's words:
-// "ssh", "winrm or ssh".
+// "ssh", "winrm or ssh". It is an error, for who wrote the runbook, if it can't.
 func Via[C any](conn Conn, types string) (C, error) {
 	c, ok := conn.(C)
 	if !ok {

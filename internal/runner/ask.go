@@ -66,14 +66,15 @@ func (r *Runner) Drill(ctx context.Context, d engine.Drill) (id string, err erro
 	return id, err
 }
 
-// Outlook tells what a drill would do now.
+// Outlook tells what a drill would do now, or why it can't be. Errors are those of View.
 func (r *Runner) Outlook(ctx context.Context, d engine.Drill) (engine.Outlook, error) {
 	var o engine.Outlook
 	err := r.inside(ctx, func(context.Context) { o = r.engine.Outlook(d) })
 	return o, err
 }
 
-// View gives a copy of what the engine knows.
+// View gives a copy of what the engine knows. It comes in its turn among the events: the error is that of ctx where that ended before, or
+// says that the runner has ended.
 func (r *Runner) View(ctx context.Context) (engine.View, error) {
 	var view engine.View
 	err := r.inside(ctx, func(context.Context) { view = r.engine.View() })

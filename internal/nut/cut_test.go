@@ -160,6 +160,18 @@ func TestSilenceWhileTheCutIsArmed(t *testing.T) {
 	}
 }
 
+// An upsd that ends while the cut is armed is not silence of the UPS: the machine that it ran on answers, and refuses.
+func TestARefusalIsNoCut(t *testing.T) {
+	t.Parallel()
+	upsd, ups, node := bench(t, nuttest.Traits{Commands: []string{"shutdown.return"}, OffDelay: 2}, nut.Cutting{})
+	ups.Mains(false)
+	upsd.Await("ups1", "ups.status", "OB DISCHRG")
+	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Cut}))
+	upsd.Stop()
+	seen := untilState(t, node, plan.Unreachable)
+	require.Contains(t, seen.Detail, "its cut is due, and nobody tells of it")
+}
+
 // A driver that hangs leaves upsd with its last values for a while: the cut stays armed by what the UPS accepted, and a
 // second one is not given.
 func TestAHungDriverWhileTheCutIsArmed(t *testing.T) {

@@ -2,11 +2,13 @@ package nut
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -92,13 +94,18 @@ func (o *output) pending(now time.Time) (left time.Duration, ours bool) {
 	return o.delay - now.Sub(o.cutAt), true
 }
 
+// silent judges an output whose UPS could not be asked. Only what may be the UPS's own silence counts: its driver has lost it, or nothing
+// comes back from the machine that it is attached to. Where that machine refuses, or this one can't ask, nothing is told of the UPS.
 func (o *output) silent(now time.Time, why error) plan.Observation {
 	left, ours := o.pending(now)
+	lost := errors.Is(why, ErrDriverNotConnected) || errors.Is(why, ErrDataStale) || reach.Classify(why) == reach.Silent
 	switch {
 	case !ours:
 		return plan.Observation{State: plan.Unreachable, Detail: why.Error()}
 	case left > 0:
 		return plan.Observation{State: plan.Stopping, RemainFor: left, Detail: "silent since it accepted the cut"}
+	case !lost && !o.made:
+		return plan.Observation{State: plan.Unreachable, Detail: "its cut is due, and nobody tells of it: " + why.Error()}
 	}
 	o.made, o.uncut, o.said.meant = true, false, !o.said.spuriousOff
 	return plan.Observation{State: plan.Off, Detail: "silent since it accepted the cut, and its delay is over"}

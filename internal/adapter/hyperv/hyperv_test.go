@@ -219,7 +219,9 @@ func TestSharedVolumesGoLast(t *testing.T) {
 	require.NoError(t, contracttest.Do(t, n, plan.Start))
 	contracttest.UntilState(t, n, plan.On)
 	contracttest.Until(t, n, "its volumes are back",
-		func(o plan.Observation) bool { return strings.Contains(o.Detail, "vol1 online on HV1; vol2") })
+		func(o plan.Observation) bool {
+			return strings.Contains(o.Detail, "vol1 online on HV1; vol2") && !strings.Contains(o.Detail, "onlinepending")
+		})
 	require.Contains(t, contracttest.Probe(t, n).Detail, "vol3 online on HV1, in maintenance", "it was so before")
 	w.Share(hypervsim.Volume{Name: "vol3"})
 	o = contracttest.Probe(t, n)

@@ -14,6 +14,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/lockout"
+	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/plan"
 )
 
@@ -119,9 +120,8 @@ var errAsking = errors.New("it does not tell its power state")
 
 // session opens a session for some calls and closes it.
 func (c *conn) session(ctx context.Context, calls func(context.Context, *ipmi.Client) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(c.ctx, cancel)()
+	ctx, cancel := reach.Bound(ctx, c.ctx, context.Canceled)
+	defer cancel(nil)
 	err := c.turned(ctx, calls)
 	switch {
 	case err == nil:

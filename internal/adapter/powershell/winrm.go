@@ -143,10 +143,9 @@ func (c *conn) Run(ctx context.Context, command schema.Command, stdin string) (p
 	if err != nil {
 		return process.Result{}, fmt.Errorf("%w: %w", adapter.ErrRefused, err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(c.ctx, cancel)()
-	t := &transport{conn: c, ctx: ctx, end: cancel, password: password}
+	ctx, cancel := reach.Bound(ctx, c.ctx, context.Canceled)
+	defer cancel(nil)
+	t := &transport{conn: c, ctx: ctx, end: func() { cancel(nil) }, password: password}
 	params := winrm.NewParameters("PT60S", "en-US", 153600)
 	params.TransportDecorator = func() winrm.Transporter { return t }
 	client, err := winrm.NewClientWithParameters(winrm.NewEndpoint(c.at.Hostname(), 5986, true, false, nil, nil, nil, 0),

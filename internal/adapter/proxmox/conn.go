@@ -81,9 +81,8 @@ func (c *conn) call(ctx context.Context, method, path string, form url.Values, i
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("it was not asked: %w", err)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := reach.Bound(ctx, c.ctx, errClosed)
 	defer cancel(nil)
-	defer context.AfterFunc(c.ctx, func() { cancel(errClosed) })()
 	if c.ctx.Err() != nil {
 		return errClosed
 	}

@@ -99,3 +99,18 @@ func TestHowFarARequestCame(t *testing.T) {
 		})
 	}
 }
+
+// A question over a connection that has ended is over before it is asked, and says why.
+func TestBound(t *testing.T) {
+	closed := errors.New("closed")
+	connection, end := context.WithCancel(t.Context())
+	before, cancel := Bound(t.Context(), connection, closed)
+	defer cancel(nil)
+	require.NoError(t, before.Err())
+	end()
+	<-before.Done()
+	require.ErrorIs(t, context.Cause(before), closed)
+	after, cancel := Bound(t.Context(), connection, closed)
+	defer cancel(nil)
+	require.ErrorIs(t, context.Cause(after), closed)
+}

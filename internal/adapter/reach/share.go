@@ -14,3 +14,17 @@ func Share(ctx context.Context, part float64) (context.Context, context.CancelFu
 	}
 	return context.WithTimeout(ctx, time.Duration(float64(time.Until(deadline))*part))
 }
+
+// Bound gives a question a context that ends with ctx and, because of closed, with the connection that it goes through: at once, where that
+// has ended already.
+func Bound(ctx, connection context.Context, closed error) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(connection, func() { cancel(closed) })
+	if connection.Err() != nil {
+		cancel(closed)
+	}
+	return ctx, func(cause error) {
+		stop()
+		cancel(cause)
+	}
+}

@@ -293,17 +293,7 @@ func (c *Client) under(ctx context.Context, base string, asks bool, exchange fun
 
 // Bound gives a context that ends with ctx and, as adapter.ErrUnreachable, with the connection.
 func (c *Client) Bound(ctx context.Context) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(c.ctx, func() {
-		cancel(fmt.Errorf("%w: the connection %q is closed", adapter.ErrUnreachable, c.name))
-	})
-	if c.ctx.Err() != nil {
-		cancel(fmt.Errorf("%w: the connection %q is closed", adapter.ErrUnreachable, c.name))
-	}
-	return ctx, func(cause error) {
-		stop()
-		cancel(cause)
-	}
+	return reach.Bound(ctx, c.ctx, fmt.Errorf("%w: the connection %q is closed", adapter.ErrUnreachable, c.name))
 }
 
 // build makes the request of package http.

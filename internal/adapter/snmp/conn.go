@@ -11,6 +11,7 @@ import (
 	"github.com/gosnmp/gosnmp"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/reach"
 	"ebbtide/internal/plan"
 )
 
@@ -127,9 +128,8 @@ var errUnanswered = fmt.Errorf("no answer, so it is unknown whether it was done:
 
 // ask asks with a socket of its own, which ends with ctx.
 func (c *conn) ask(ctx context.Context, questions func(*gosnmp.GoSNMP) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(c.ctx, cancel)()
+	ctx, cancel := reach.Bound(ctx, c.ctx, context.Canceled)
+	defer cancel(nil)
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()

@@ -44,6 +44,7 @@ type Daemon struct {
 	metrics    *metrics
 	heard      *heard
 	history    *history
+	met        map[string]bool // nodes that the open outage of before has on record as having been there
 	cache      *statusCache
 	streams    *streams
 	began      time.Time
@@ -115,7 +116,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 		return nil, mistaken
 	}
 	d.heard = newHeard(rb.Runbook)
-	d.history = newHistory(past)
+	d.history, d.met = newHistory(past), metIn(past)
 	d.learned = d.recollect(ctx)
 	site, err := d.openSite(ctx, rb, lastInventory(newest), past != nil)
 	if err != nil {

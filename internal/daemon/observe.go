@@ -22,7 +22,7 @@ func (d *Daemon) over(rb *runbook.Runbook, rs *rehearsals) func(id string, n ada
 		supplies[rb.Supplies[i].ID] = true
 	}
 	return func(id string, n adapter.Node) adapter.Node {
-		n = decorate.Log(decorate.OnceSeen(n), d.options.Log.With(keyComponent, "adapter", keyNode, id))
+		n = decorate.Log(decorate.OnceSeen(n, d.met[id]), d.options.Log.With(keyComponent, "adapter", keyNode, id))
 		switch {
 		case d.options.Config.Armed:
 		case supplies[id]:
@@ -34,19 +34,39 @@ func (d *Daemon) over(rb *runbook.Runbook, rs *rehearsals) func(id string, n ada
 	}
 }
 
+// metIn tells which nodes are shown by the records of an outage to have been there: they were seen, or took a command. A VM that exists
+// only while it runs is gone once it is off.
+func metIn(past []ledger.Record) map[string]bool {
+	met := map[string]bool{}
+	see := func(node string, state plan.State) {
+		switch state {
+		case plan.Unknown, plan.Unreachable:
+		default:
+			met[node] = true
+		}
+	}
+	for i := range past {
+		r := &past[i]
+		for _, n := range r.Nodes {
+			see(n.Node, n.State)
+		}
+		if r.State != nil {
+			see(r.Node, *r.State)
+		}
+		if r.Kind == ledger.Proven || r.Kind == ledger.Accepted && r.Outcome == ledger.Done {
+			met[r.Node] = true
+		}
+	}
+	return met
+}
+
 // saying tells of each command, or that it would be given.
 func (d *Daemon) saying(id string, n adapter.Node) adapter.Node {
 	s := says{Node: n, id: id, log: d.log}
 	if !d.options.Config.Armed {
 		s.prefix = effect.Observing + "would "
 	}
-	if w, ok := n.(adapter.Watcher); ok {
-		return struct {
-			adapter.Node
-			adapter.Watcher
-		}{s, w}
-	}
-	return s
+	return decorate.WithWatch(s, n)
 }
 
 type says struct {

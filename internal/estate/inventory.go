@@ -139,7 +139,7 @@ func (e *Estate) list(ctx context.Context, connections []string) []Strays {
 
 // uncovered leaves of what was listed what no node covers. What several connections list is told of the first.
 func (e *Estate) uncovered(c *runbook.Compiled, found []Strays) []Strays {
-	covered, told := c.Coverage(e.Runbook), map[string]bool{}
+	covered, told := coverage(c, e.Runbook, found), map[string]bool{}
 	for i := range found {
 		connection := found[i].Connection
 		found[i].VMs = slices.DeleteFunc(found[i].VMs, func(m schema.Running) bool {
@@ -153,6 +153,17 @@ func (e *Estate) uncovered(c *runbook.Compiled, found []Strays) []Strays {
 		})
 	}
 	return found
+}
+
+// coverage tells what covers what was listed.
+func coverage(c *runbook.Compiled, rb *runbook.Runbook, listed []Strays) *runbook.Coverage {
+	covered := c.Coverage(rb)
+	for i := range listed {
+		for k := range listed[i].VMs {
+			covered.Lists(listed[i].Connection, listed[i].VMs[k].Host)
+		}
+	}
+	return covered
 }
 
 // markTwins marks those that share their name with another one.

@@ -210,7 +210,7 @@ func (s *surveyor) judgeNode(n *Node, dead map[string]bool) []verdict {
 	case errors.Is(silence, adapter.ErrRefused):
 		add(runbook.Trouble, "refused", "%s denies access: %v", n.Node, silence)
 	case silence != nil:
-		add(runbook.Trouble, "silent", "%s does not answer: %v", n.Node, silence)
+		add(runbook.Trouble, "silent", "%s can't be asked: %v", n.Node, silence)
 	case n.err != nil:
 		add(runbook.Trouble, "gone", "%s does not exist: %v", n.Node, n.err)
 	case n.State == plan.Gone:

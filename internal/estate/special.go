@@ -37,23 +37,32 @@ func (s *surveyor) askForSpecial(ctx context.Context, listed []Strays) {
 		}
 	}
 	all.Wait()
-	told := map[string]bool{}
+	covered := coverage(s.compiled, s.Runbook, listed)
+	told := map[string][]plan.Member{} // by connection
+	isTold := func(connection string, m plan.Member) bool {
+		for other, members := range told {
+			if slices.ContainsFunc(members, func(n plan.Member) bool { return covered.MayBeOne(connection, m, other, n) }) {
+				return true
+			}
+		}
+		return false
+	}
 	for i := range listed {
+		connection := listed[i].Connection
 		for k := range listed[i].VMs {
 			vm := &listed[i].VMs[k]
-			judge, known := special[i][vm.ID], runbook.Known(listed[i].Connection, vm.ID)
-			if judge == nil || told[known] {
+			judge := special[i][vm.ID]
+			if judge == nil || isTold(connection, vm.Member) {
 				continue
 			}
-			told[known] = true
+			told[connection] = append(told[connection], vm.Member)
 			for _, r := range judge(vm) {
 				s.remark(r.Severity, r.Section, r.Name, r.Message, r.Hint)
 			}
 		}
 	}
 	for i := range listed {
-		listed[i].VMs = slices.DeleteFunc(listed[i].VMs,
-			func(vm schema.Running) bool { return told[runbook.Known(listed[i].Connection, vm.ID)] })
+		listed[i].VMs = slices.DeleteFunc(listed[i].VMs, func(vm schema.Running) bool { return isTold(listed[i].Connection, vm.Member) })
 	}
 }
 

@@ -272,7 +272,7 @@ func (b *builder) up() {
 		s := Step{Node: i, Name: n.ID, Verb: Start, After: after, Feeds: feeds, Times: n.Times[Start]}
 		s.Milestone = n.Kind == Self || (!n.Can.Has(Stop) && !n.Can.Has(Cut) && !n.Healthy)
 		b.last[i] = b.add(s)
-		if n.SuspendsItself() { // nothing starts on it before that
+		if n.SuspendsItself() { // what runs on it waits for that, unless it is given up
 			b.last[i] = b.step(i, Unprotect, "", b.last[i])
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // index finds declared nodes by their names in their systems.
 func (c *compiler) index() {
 	c.byName, c.serves = map[string][]int{}, map[string][]int{}
-	c.out.hosts = &hostNames{byName: map[string]string{}, byVia: map[string][]string{}}
+	c.out.hosts = &hostNames{byName: map[string]string{}, byVia: map[string][]string{}, listed: map[string][]string{}}
 	for i := range c.rb.Nodes {
 		if c.selects[i] {
 			continue
@@ -39,6 +39,11 @@ func (c *compiler) index() {
 			}
 		}
 		c.out.hosts.byVia[d.Via] = append(c.out.hosts.byVia[d.Via], d.ID)
+	}
+	for i := range c.rb.Nodes {
+		for _, m := range c.inventory[c.rb.Nodes[i].ID] {
+			c.out.hosts.lists(c.rb.Nodes[i].Via, m.Host)
+		}
 	}
 	c.known = &sightings{hosts: c.out.hosts, of: map[string][]sighting{}}
 	for i := range c.rb.Nodes {

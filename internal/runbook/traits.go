@@ -17,6 +17,9 @@ var defaultTimes = map[plan.Verb]plan.Times{
 	plan.Unprotect: {Nominal: 5 * time.Second, Within: 30 * time.Second},
 }
 
+// outOfMaintenance is what a host that has just booted takes to leave maintenance mode: where it is part of a cluster, that configures it.
+var outOfMaintenance = plan.Times{Nominal: 30 * time.Second, Within: 5 * time.Minute}
+
 // defaultOffAfter is how long a host must be unreachable to count as off where its type does not say.
 const defaultOffAfter = 30 * time.Second
 
@@ -96,6 +99,9 @@ func setTimes(n *plan.Node, types []*schema.AnyNodeType, d *NodeDecl) {
 			}
 		}
 		n.Times[v] = times
+	}
+	if n.SuspendsItself() {
+		n.Times[plan.Unprotect] = outOfMaintenance
 	}
 	override(&n.Times[plan.Stop], d.Down.Nominal, d.Down.Within)
 	override(&n.Times[plan.Force], 0, d.Down.Force.Within)

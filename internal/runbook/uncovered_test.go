@@ -127,7 +127,14 @@ func TestAUUIDElsewhere(t *testing.T) {
 		{"other", "", "alla/web"},
 		{"other", "hostb", ""},
 		{"b", "localhost.localdomain", ""}, // the connection of hostb
+		{"b", "hostx", ""},                 // and then of another one too, which knows hosta by its name
+		{"b", "hosty", ""},
 	} {
+		if at.host == "hostx" {
+			for _, host := range []string{"hosta", "hostx", "hosty"} {
+				covered.Lists(at.connection, host)
+			}
+		}
 		m := plan.Member{ID: strings.ToUpper(uuid), Name: "copy", Host: at.host}
 		require.Equal(t, at.node, covered.Node(at.connection, m), "%+v", at)
 		require.Equal(t, at.host == "hosta", covered.Identity("a", plan.Member{ID: uuid, Host: "hosta"}) == covered.Identity(at.connection, m), "%+v", at)

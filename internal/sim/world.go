@@ -143,9 +143,11 @@ func (s *simulation) adjust(i int, verb plan.Verb, was string, late bool) {
 	case plan.Protect:
 		t.protected, t.set = true, setAside
 	case plan.Unprotect:
-		if t.protected = false; decl.SuspendsItself() {
+		if decl.SuspendsItself() {
+			t.protected = t.fault == Dud // as a host whose task to leave maintenance mode fails
 			return
 		}
+		t.protected = false
 		t.dirty, t.set = decl.Kind != plan.Cluster, cmp.Or(was, referee.AsUsual)
 		if t.fault == Halves && was != "" && !t.halved { // of what is on record; of anything else nobody could tell
 			t.halved, t.set = true, "half "+t.set

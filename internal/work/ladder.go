@@ -135,7 +135,7 @@ func (e *Works) mayTryAgain(i int) bool {
 	case w.verb == plan.Start:
 		return tries < decl.Attempts && decl.Can.Has(plan.Start)
 	case w.verb == plan.Unprotect:
-		return tries < decl.Attempts && e.Beliefs[i].Seen.Protected == plan.No
+		return tries < decl.Attempts && e.Beliefs[i].Seen.Protected != plan.NotKnown
 	case w.rung == plan.Stop && !decl.Can.Has(plan.Force) &&
 		decl.Kind != plan.Outlet: // nothing else is left; an outlet drops with its supply
 		return tries == 1 && !w.untold && e.Beliefs[i].Answer == plan.On && e.Press[i] == want.NoPressure

@@ -679,6 +679,9 @@ var bugs = []bug{
 	{name: "put-back: a stop that came to nobody has put its host into maintenance mode", by: "./internal/engine TestStories/host-that-was-off-in-maintenance", edits: []edit{
 		{"internal/ledger/node.go", "case r.Kind == Accepted && r.Op == n.Last.Op:\n\t\tn.changed(r.Outcome)", "case r.Kind == Accepted && r.Op == n.Last.Op:\n\t\tn.changed(Done)"},
 	}},
+	{name: "put-back: a host that stays in its maintenance mode is told once", by: "./internal/engine TestStories/host-that-stays-in-maintenance", edits: []edit{
+		{"internal/work/ladder.go", "e.Beliefs[i].Seen.Protected != plan.NotKnown", "e.Beliefs[i].Seen.Protected == plan.No"},
+	}},
 	{name: "put-back: what runs on a host does not wait for its maintenance mode to end", by: "./internal/engine TestStories/host-in-maintenance", edits: []edit{
 		{"internal/plan/step.go", "b.last[i] = b.step(i, Unprotect, \"\", b.last[i])", "b.step(i, Unprotect, \"\", b.last[i])"},
 	}},

@@ -10,14 +10,12 @@ import (
 )
 
 // OnceSeen makes nothing gone that was never there: what a system does not list may be misspelt, or hidden from its account, and
-// what is gone counts as off. Of that nobody knows its state, and a command is refused.
-func OnceSeen(n adapter.Node) adapter.Node {
+// what is gone counts as off. Of that nobody knows its state, and a command is refused. Met says that it is on record as having been there.
+func OnceSeen(n adapter.Node, met bool) adapter.Node {
 	s := &onceSeen{inner: n}
+	s.seen.Store(met)
 	if w, ok := n.(adapter.Watcher); ok {
-		return struct {
-			adapter.Node
-			adapter.Watcher
-		}{s, seenWatch{s, w}}
+		return Watched{s, seenWatch{s, w}}
 	}
 	return s
 }

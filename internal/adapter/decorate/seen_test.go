@@ -18,7 +18,7 @@ func TestNothingIsGoneThatWasNeverSeen(t *testing.T) {
 	t.Parallel()
 	array := fake.New(time.Now).Add("array", fake.Spec{State: plan.On})
 	array.Break(fake.Vanished)
-	n := decorate.OnceSeen(array)
+	n := decorate.OnceSeen(array, false)
 	seen, err := n.Probe(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, plan.Unknown, seen.State)
@@ -35,6 +35,10 @@ func TestNothingIsGoneThatWasNeverSeen(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, plan.Gone, seen.State, "what was there and is not any more is gone")
 	require.ErrorIs(t, n.Do(t.Context(), adapter.Command{Verb: plan.Stop}), adapter.ErrGone)
+
+	seen, err = decorate.OnceSeen(array, true).Probe(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, plan.Gone, seen.State, "it is on record")
 }
 
 func TestAnErrorMeansWhatItIsSaidTo(t *testing.T) {

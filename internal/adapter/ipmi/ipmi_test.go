@@ -86,9 +86,9 @@ func TestCipherSuites(t *testing.T) {
 func TestAWrongPasswordIsTriedLess(t *testing.T) {
 	c := controller(t, 0)
 	n, _ := opened(t, c.Address, "wrong", 0)
-	for range 3 {
+	for _, means := range []error{adapter.ErrRefused, adapter.ErrUnreachable, adapter.ErrUnreachable} { // then it is not asked
 		err := n.Do(t.Context(), adapter.Command{Verb: plan.Force})
-		require.ErrorIs(t, err, adapter.ErrRefused)
+		require.ErrorIs(t, err, means)
 		require.ErrorContains(t, err, "the password is wrong")
 		require.ErrorContains(t, err, "the next login is tried no earlier than")
 	}

@@ -9,11 +9,12 @@ import (
 	"ebbtide/internal/adapter"
 )
 
-// The pauses after refused logins: the first, the first for an account that was let in before, and the longest.
+// The pauses after refused logins: the first, the longest, and the one that goes before them for an account that was let in before. Makers lock
+// an account, or shut out an address, after three refusals within a minute (iDRAC) or five within three (vCenter), as they are delivered.
 const (
 	firstPause   = time.Minute
-	pauseAgain   = 5 * time.Second
 	longestPause = 15 * time.Minute
+	pauseAgain   = 5 * time.Second
 )
 
 // Guard stands before the logins of one connection: appliances and controllers, and the directories behind them, lock an
@@ -26,33 +27,36 @@ type Guard struct {
 	until    time.Time
 }
 
-// Locked gives the error of the last refused login while the pause after it lasts.
+// Locked gives the error of the last refused login while the pause after it lasts: the system is not asked.
 func (g *Guard) Locked() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if time.Now().Before(g.until) {
-		return g.why
+		return adapter.As(g.why, adapter.ErrUnreachable)
 	}
 	return nil
 }
 
 // Refused notes a refused login, begins a pause, each twice as long as the one before, and gives the error that says so. An account that
 // was let in before is not refused for good: in an outage the directory that knows it goes down first, and the system starts anew
-// without it. Then the pauses begin short, and the system counts as not asked.
+// without it. Then the first pause is short, and the system counts as not asked.
 func (g *Guard) Refused(err error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	first := firstPause
+	pause := min(firstPause<<min(g.refusals, 10), longestPause)
 	if g.wasIn {
-		first, err = pauseAgain, again(err)
+		err = again(err)
+		if pause = max(pause/2, firstPause); g.refusals == 0 {
+			pause = pauseAgain
+		}
 	}
-	g.until = time.Now().Add(min(first<<min(g.refusals, 10), longestPause))
+	g.until = time.Now().Add(pause)
 	g.refusals++
 	g.why = fmt.Errorf("%w; the next login is tried no earlier than %s", err, g.until.Format(time.TimeOnly))
 	return g.why
 }
 
-// Sort is Refused where no pause is needed.
+// Sort is Refused for a token, which no maker locks: there is no pause.
 func (g *Guard) Sort(err error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

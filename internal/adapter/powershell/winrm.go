@@ -139,6 +139,9 @@ func (c *conn) Run(ctx context.Context, command schema.Command, stdin string) (p
 		}
 		return process.Result{}, fmt.Errorf("%d commands are under way on the connection %q: %w", concurrency, c.name, adapter.ErrBusy)
 	}
+	if err := c.lockout.Locked(); err != nil {
+		return process.Result{}, err
+	}
 	password, err := c.secrets.Secret(c.spec.Password)
 	if err != nil {
 		return process.Result{}, fmt.Errorf("%w: %w", adapter.ErrRefused, err)
@@ -227,7 +230,7 @@ func (t *transport) post(text string) (string, error) {
 		t.conn.lockout.Accepted()
 		return string(body), nil
 	case http.StatusUnauthorized:
-		return "", t.conn.lockout.Sort(fmt.Errorf("%w: %s does not let %q in: check the password, that the account is in Remote Management Users, and "+
+		return "", t.conn.lockout.Refused(fmt.Errorf("%w: %s does not let %q in: check the password, that the account is in Remote Management Users, and "+
 			"\"winrm get winrm/config/service/auth\"", adapter.ErrRefused, host, t.conn.spec.Username))
 	case http.StatusForbidden:
 		return "", fmt.Errorf("%w: %s lets %q run nothing: put the account into Remote Management Users", adapter.ErrRefused, host,

@@ -135,7 +135,7 @@ type refusal struct {
 func (e *refusal) Error() string { return fmt.Sprintf("%s: Proxmox says: %s", e.Unwrap(), e.said) }
 
 func (e *refusal) Unwrap() error {
-	if e.status >= http.StatusInternalServerError {
+	if e.status >= http.StatusInternalServerError && e.status != http.StatusNotImplemented { // which is no such path
 		return adapter.ErrBusy
 	}
 	return adapter.ErrRefused

@@ -124,9 +124,9 @@ func TestWhatAControllerAnswers(t *testing.T) {
 func TestAWrongPasswordIsTriedOnce(t *testing.T) {
 	s := simulate(t, redfishsim.Options{})
 	n, _ := opened(t, spec(s), "wrong")
-	for range 5 {
+	for _, means := range []error{adapter.ErrRefused, adapter.ErrUnreachable, adapter.ErrUnreachable} { // then it is not asked
 		_, err := n.Probe(t.Context())
-		require.ErrorIs(t, err, adapter.ErrRefused)
+		require.ErrorIs(t, err, means)
 		require.ErrorContains(t, err, "the next login is tried no earlier than")
 	}
 	require.Equal(t, 1, s.Logins())

@@ -23,6 +23,9 @@ const (
 
 // login connects and logs in.
 func (c *Conn) login(d *dialing) (*ssh.Client, error) {
+	if err := c.lockout.Locked(); err != nil {
+		return nil, err
+	}
 	config, hint, err := c.config()
 	if err != nil {
 		return nil, err
@@ -117,7 +120,7 @@ func (c *Conn) explain(err error, hint string) error {
 		return fmt.Errorf("cannot log in to %s: %w: %w; the host may have no key of the type that is expected of it", c.address,
 			adapter.ErrRefused, differ)
 	case strings.Contains(err.Error(), "unable to authenticate"):
-		return c.lockout.Sort(fmt.Errorf("cannot log in to %s as %q: %w: access denied; %s", c.address, c.spec.User, adapter.ErrRefused, hint))
+		return c.lockout.Refused(fmt.Errorf("cannot log in to %s as %q: %w: access denied; %s", c.address, c.spec.User, adapter.ErrRefused, hint))
 	}
 	return reach.New(c.address, reach.Answering, err)
 }

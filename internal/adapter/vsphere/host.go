@@ -38,8 +38,8 @@ func (n *hostNode) find(_ context.Context, c *Conn) (host, error) {
 	case 1:
 		return found[0], nil
 	case 0: // nor is one that was removed known to be off
-		return host{}, fmt.Errorf("%w: no host of this name is visible to %q: check the name, and that the account may see it",
-			adapter.ErrRefused, c.spec.Username)
+		return host{}, n.unlisted(c, fmt.Sprintf("no host of this name is visible to %q: check the name, and that the account may see it",
+			c.spec.Username))
 	default:
 		return host{}, fmt.Errorf("%w: vCenter has %d hosts of this name", adapter.ErrRefused, len(found))
 	}
@@ -57,9 +57,17 @@ func (n *hostNode) ask(ctx context.Context, c *Conn) (host, error) {
 	}
 	h, ok := b.hosts[known.ref]
 	if !ok {
-		return host{}, fmt.Errorf("%w: it was removed from vCenter, and may run on", adapter.ErrRefused)
+		return host{}, n.unlisted(c, "it was removed from vCenter, and may run on")
 	}
 	return h, nil
+}
+
+// unlisted says why c does not know the host: the next way to it may, if there is one.
+func (n *hostNode) unlisted(c *Conn, why string) error {
+	if c != n.conns[len(n.conns)-1] {
+		return fmt.Errorf("%w: %s", adapter.ErrUnreachable, why)
+	}
+	return fmt.Errorf("%w: %s", adapter.ErrRefused, why)
 }
 
 // direct reports whether c leads to the host itself. Where that was never seen, since nothing has answered yet, more
@@ -158,17 +166,20 @@ func (n *hostNode) Do(ctx context.Context, do adapter.Command) error {
 	if !hostVerbs(n.spec).Has(do.Verb) {
 		return fmt.Errorf("cannot %s host %q: %w: vSphere can only shut a host down", do.Verb, n.name, adapter.ErrRefused)
 	}
+	off := false // vCenter says so
 	err := byWays(ctx, n.conns, func(ctx context.Context, c *Conn) error {
 		h, err := n.ask(ctx, c)
 		if err != nil {
 			return err
 		}
-		switch o := h.observation(c.direct()); o.State {
-		case plan.Off:
-			return nil
-		case plan.Unreachable:
+		switch o := h.observation(c.direct()); {
+		case o.State != plan.On && c == n.conns[0] && len(n.conns) > 1: // what vCenter has of it may be old: it is asked itself, as for a look
+			off = o.State == plan.Off
 			return fmt.Errorf("%w: %s", adapter.ErrUnreachable, o.Detail)
-		default:
+		case o.State == plan.Off:
+			return nil
+		case o.State == plan.Unreachable, h.isDisconnected(c):
+			return fmt.Errorf("%w: %s", adapter.ErrUnreachable, o.Detail)
 		}
 		switch {
 		case do.Verb == plan.Unprotect:
@@ -196,10 +207,15 @@ func (n *hostNode) Do(ctx context.Context, do adapter.Command) error {
 		}
 		return explain(err)
 	})
-	if err != nil {
-		return fmt.Errorf("cannot %s host %q: %w", do.Verb, n.name, err)
+	if err == nil || off && isSilence(ofLastWay(err)) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("cannot %s host %q: %w", do.Verb, n.name, err)
+}
+
+// isDisconnected reports whether c leads to a vCenter that has let go of the host: it neither hears of it nor commands it.
+func (h *host) isDisconnected(c *Conn) bool {
+	return !c.direct() && h.reach == types.HostSystemConnectionStateDisconnected
 }
 
 // lost reports whether a connection broke after the request was sent.

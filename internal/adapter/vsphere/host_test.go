@@ -1,15 +1,18 @@
 package vsphere
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/contracttest"
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/adapter/vsphere/vspheresim"
 	"ebbtide/internal/plan"
 
 	"github.com/stretchr/testify/require"
+	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
@@ -187,14 +190,55 @@ func TestAHostThatRefusesOurLoginIsNotSilent(t *testing.T) {
 
 // A vCenter that goes in the middle of a host's shutdown says nothing of the host.
 func TestAVCenterThatGoesBeforeItAnswers(t *testing.T) {
-	e := start(t, vspheresim.Options{HostsPerCluster: 2})
-	n := e.node(t, "esx01", "vcenter", &HostSpec{})
-	contracttest.Probe(t, n)
-	e.VCenter().HangUp("ShutdownHost_Task")
-	err := contracttest.Do(t, n, plan.Stop)
-	require.Error(t, err)
-	for _, known := range []error{adapter.ErrRefused, adapter.ErrBusy, adapter.ErrUnreachable, adapter.ErrGone} {
-		require.NotErrorIs(t, err, known, "nobody knows whether it was taken")
+	for what, fallback := range map[string]string{"alone": "", "with a fallback that has gone": "esx01"} {
+		t.Run(what, func(t *testing.T) {
+			e := start(t, vspheresim.Options{HostsPerCluster: 2})
+			itself := e.direct(t, "esx01")
+			n := e.node(t, "esx01", "vcenter", &HostSpec{Fallback: fallback})
+			contracttest.Probe(t, n)
+			e.VCenter().HangUp("ShutdownHost_Task")
+			require.NoError(t, itself.Vanish())
+			err := contracttest.Do(t, n, plan.Stop)
+			require.Error(t, err)
+			for _, known := range []error{adapter.ErrRefused, adapter.ErrBusy, adapter.ErrUnreachable, adapter.ErrGone} {
+				require.NotErrorIs(t, err, known, "nobody knows whether it was taken")
+			}
+		})
+	}
+}
+
+// What vCenter has let go of is asked itself, also when it is told to stop: what vCenter has of it and its VMs is old.
+func TestAHostThatVCenterHasLetGoOf(t *testing.T) {
+	for what, letGo := range map[string]func(context.Context, *session, ref) error{
+		"disconnected": func(ctx context.Context, s *session, h ref) error {
+			_, err := methods.DisconnectHost_Task(ctx, s.Client, &types.DisconnectHost_Task{This: h})
+			return err
+		},
+		"removed": func(ctx context.Context, s *session, h ref) error {
+			_, err := methods.Destroy_Task(ctx, s.Client, &types.Destroy_Task{This: h})
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			e := start(t, vspheresim.Options{HostsPerCluster: 2})
+			itself := e.direct(t, "esx01")
+			n := e.node(t, "esx01", "vcenter", &HostSpec{Fallback: "esx01"})
+			contracttest.Probe(t, n)
+			alone := e.node(t, "esx01", "vcenter", &HostSpec{})
+			h, err := n.(*hostNode).find(t.Context(), e.vcenter)
+			require.NoError(t, err)
+			require.NoError(t, e.vcenter.do(t.Context(), func(ctx context.Context, s *session) error { return letGo(ctx, s, h.ref) }))
+			peertest.Until(t, "vCenter to have let go of it", func() bool {
+				seen, err := alone.Probe(t.Context())
+				return err != nil || seen.State != plan.On
+			})
+			require.Error(t, contracttest.Do(t, alone, plan.Stop))
+			seen := contracttest.Probe(t, n)
+			require.Equal(t, plan.On, seen.State, seen.Detail)
+			require.NoError(t, contracttest.Do(t, n, plan.Stop))
+			require.Equal(t, 1, itself.Calls()["ShutdownHost_Task"])
+			require.Zero(t, e.VCenter().Calls()["ShutdownHost_Task"])
+		})
 	}
 }
 

@@ -64,7 +64,7 @@ func (n *vmNode) look(ctx context.Context, find func(context.Context, *Conn) (si
 		}
 		if m.gone {
 			seen = plan.Observation{State: plan.Gone, Detail: "no longer in the inventory"}
-			return nil
+			return errLeft
 		}
 		now := m.observation(m.host)
 		if now.State == plan.Unreachable && c == n.conns[0] && len(n.conns) > 1 {
@@ -80,8 +80,8 @@ func (n *vmNode) look(ctx context.Context, find func(context.Context, *Conn) (si
 		seen = now
 		return nil
 	})
-	if seen.State == plan.Unreachable {
-		return seen, nil // vCenter knows that nothing answers, and no other way knew more
+	if seen.State == plan.Unreachable || seen.State == plan.Gone {
+		return seen, nil // so vCenter says, and no other way knew more
 	}
 	if err != nil {
 		return plan.Observation{}, fmt.Errorf("cannot probe %s: %w", n, err)
@@ -146,7 +146,7 @@ func (n *vmNode) Do(ctx context.Context, do adapter.Command) error {
 			return err
 		}
 		if m.gone {
-			return fmt.Errorf("%w: it is no longer in the inventory", adapter.ErrGone)
+			return errLeft
 		}
 		return n.give(ctx, c, m, do.Verb)
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ebbtide/internal/adapter"
@@ -14,11 +15,14 @@ import (
 // errElsewhere says that a host's own agent doesn't have a VM: it may run on another host, so this proves nothing.
 var errElsewhere = fmt.Errorf("%w: this host does not have it: it may run on another", adapter.ErrRefused)
 
+// errLeft says that vCenter has a VM no more. Where its host was removed from vCenter, it may run on: whoever can ask that host knows.
+var errLeft = fmt.Errorf("%w: it is no longer in the inventory", adapter.ErrGone)
+
 // answered reports whether a way gave an answer that another way can't better.
 func answered(err error) bool {
 	return err == nil ||
 		!errors.Is(err, adapter.ErrUnreachable) && !errors.Is(err, context.DeadlineExceeded) &&
-			!errors.Is(err, errLogin) && !errors.Is(err, errElsewhere)
+			!errors.Is(err, errLogin) && !errors.Is(err, errElsewhere) && !errors.Is(err, errLeft)
 }
 
 // byWays tries the ways to a node in order, the first being via, until one answers. All but the last get half
@@ -60,7 +64,15 @@ func (e waysError) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-func (e waysError) Unwrap() []error { return e }
+// Unwrap gives what each way said. Where one may have taken a command, what the others say of themselves tells nothing of it: nobody knows
+// whether it was done.
+func (e waysError) Unwrap() []error {
+	taken := func(err error) bool { return errors.Is(err, errUnanswered) }
+	if i := slices.IndexFunc(e, taken); i >= 0 {
+		return e[i : i+1]
+	}
+	return e
+}
 
 // ofLastWay gives what an error says of the last way that was tried: another may be another system's.
 func ofLastWay(err error) error {

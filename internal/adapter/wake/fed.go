@@ -72,13 +72,12 @@ func (f *fed) start(ctx context.Context) error {
 	own, cancel := reach.Share(ctx, firstShare)
 	seen, err := f.inner.Probe(own)
 	cancel()
-	waited := f.wait(true)
 	switch {
 	case err == nil && (seen.State == plan.On || seen.State == plan.Starting):
 		return nil
-	case err == nil && seen.State == plan.Stopping:
+	case err == nil && seen.State == plan.Stopping: // when it is silent next, it may be unmounting: its time begins then
 		return fmt.Errorf("it is still on its way down: %w", adapter.ErrBusy)
-	case err == nil && (seen.State == plan.Off || waited && seen.State == plan.Unreachable):
+	case f.wait(true) && err == nil && seen.State == plan.Unreachable, err == nil && seen.State == plan.Off:
 		return f.cycle(ctx)
 	}
 	return nil // what refuses a connection, or a login, runs: it may be replaying its log

@@ -243,8 +243,10 @@ func (h *hostMethods) ShutdownHostTask(_ *simulator.Context, r *types.ShutdownHo
 	if behaves.Hang {
 		return body
 	}
-	s.after(s.options.HostOff/2, func() { s.endAgents(h.truth) })
-	s.after(s.options.HostOff, func() { _ = s.CutHost(h.truth.name) }) // the host exists
+	s.after(s.options.HostOff/2, func() {
+		s.endAgents(h.truth)
+		s.after(s.options.HostOff-s.options.HostOff/2, func() { _ = s.CutHost(h.truth.name) }) // the host exists
+	})
 	return body
 }
 

@@ -42,8 +42,8 @@ func (c *Compiled) Coverage(rb *Runbook) *Coverage {
 	return k
 }
 
-// MayBeOne reports whether what two connections list may be one thing: one ID through one connection, or one UUID on what is not known to be
-// two hosts.
+// MayBeOne reports whether what two connections list may be one thing: one ID through one connection, or one UUID on what is not known to
+// be two hosts.
 func (k *Coverage) MayBeOne(connection string, m plan.Member, other string, n plan.Member) bool {
 	id := strings.ToLower(m.ID)
 	return id == strings.ToLower(n.ID) &&

@@ -9,8 +9,9 @@ import (
 	"ebbtide/internal/adapter"
 )
 
-// The pauses after refused logins: the first, the longest, and the one that goes before them for an account that was let in before. Makers lock
-// an account, or shut out an address, after three refusals within a minute (iDRAC) or five within three (vCenter), as they are delivered.
+// The pauses after refused logins: the first, the longest, and the one that goes before them for an account that was let in before.
+// Makers lock an account, or shut out an address, after three refusals within a minute (iDRAC) or five within three (vCenter), as they are
+// delivered.
 const (
 	firstPause   = time.Minute
 	longestPause = 15 * time.Minute

@@ -173,7 +173,7 @@ func (n *hostNode) Do(ctx context.Context, do adapter.Command) error {
 			return err
 		}
 		switch o := h.observation(c.direct()); {
-		case o.State != plan.On && c == n.conns[0] && len(n.conns) > 1: // what vCenter has of it may be old: it is asked itself, as for a look
+		case o.State != plan.On && c == n.conns[0] && len(n.conns) > 1: // vCenter's word may be old: it is asked itself, as for a look
 			off = o.State == plan.Off
 			return fmt.Errorf("%w: %s", adapter.ErrUnreachable, o.Detail)
 		case o.State == plan.Off:

@@ -35,7 +35,7 @@ func machine(t *testing.T, vms ...*hypervsim.VM) *hypervsim.Windows {
 func winrmSpec(w *hypervsim.Windows) *powershell.ConnSpec {
 	return &powershell.ConnSpec{
 		URL: w.URL(), Username: windowssim.User, Password: schema.SecretRef{Env: windowssim.Password},
-		Auth: "basic", Thumbprint: w.Thumbprint(),
+		Thumbprint: w.Thumbprint(),
 	}
 }
 

@@ -42,8 +42,8 @@ const (
 	listAll script = `$o=@();if(Get-Command Get-VM -ErrorAction Ignore){$o+=@(` + own + `)};` +
 		`if("$((Get-Service ClusSvc -ErrorAction Ignore).Status)" -eq 'Running'){$o+=@(` + allRoles +
 		`|%{@{id="$($_.Id)";name=$_.Name;state="$($_.State)";host="$($_.OwnerNode)";clustered=$true}})};ConvertTo-Json -Compress -InputObject @($o)`
-	findRole         = `$g=@(` + allRoles + `|?{if($a.id){"$($_.Id)" -eq $a.id}else{$_.Name -eq $a.name}});if($g.Count -ne 1){throw "$($g.Count) VMs of this name"};$g=$g[0];`
-	stopRole  script = findRole + `Stop-ClusterGroup -InputObject $g -Wait 0|Out-Null;ConvertTo-Json -Compress @{ok=1}`
+	findRole        = `$g=@(` + allRoles + `|?{if($a.id){"$($_.Id)" -eq $a.id}else{$_.Name -eq $a.name}});if($g.Count -ne 1){throw "$($g.Count) VMs of this name"};$g=$g[0];`
+	stopRole script = findRole + `Stop-ClusterGroup -InputObject $g -Wait 0|Out-Null;ConvertTo-Json -Compress @{ok=1}`
 	// By the VM's own Id: its name may be another than the role's, and Stop-VM takes all VMs of one name.
 	forceRole script = findRole + `$i=($g|Get-ClusterResource|?{"$($_.ResourceType)" -eq 'Virtual Machine'}|Select -First 1|Get-ClusterParameter VmID).Value;` +
 		`$v=Get-VM -ComputerName "$($g.OwnerNode)" -Id $i;Stop-VM -VM $v -TurnOff -Force;ConvertTo-Json -Compress @{ok=1}`

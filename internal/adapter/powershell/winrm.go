@@ -1,7 +1,9 @@
 package powershell
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -48,11 +50,75 @@ type conn struct {
 	spec    ConnSpec
 	at      *url.URL
 	secrets adapter.Secrets
-	http    *http.Client
-	slots   chan struct{}
+	lanes   chan *lane // those that no command has
 	lockout lockout.Guard
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
+}
+
+// lane carries one command at a time. NTLM authenticates a connection, in three requests that must not be spread over several: so each has
+// one, and input has its own, since a command is asked for its output all the while.
+type lane struct{ requests, input *line }
+
+// line is a client with one connection.
+type line struct {
+	client *http.Client
+	conn   *http.Transport
+}
+
+// brokenKey leads to how the last of the requests failed that one takes with its login: the library that speaks NTLM gives the 401 before
+// that instead.
+type brokenKey struct{}
+
+// RoundTrip sends one of the requests that a login takes. What it is answered frees the connection for the next one.
+func (l *line) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := l.conn.RoundTrip(req)
+	if broken, ok := req.Context().Value(brokenKey{}).(*error); ok {
+		*broken = err
+	}
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		return resp, err
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // what is not had of it is not needed
+	_ = resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
+}
+
+// do sends a request, logging in where that is asked for.
+func (l *line) do(req *http.Request) (*http.Response, error) {
+	var broken error
+	resp, err := l.client.Do(req.WithContext(context.WithValue(req.Context(), brokenKey{}, &broken)))
+	if err == nil && broken != nil {
+		_ = resp.Body.Close()
+		return nil, broken
+	}
+	return resp, err
+}
+
+// newLane makes a lane with connections of its own.
+func newLane(config *tls.Config, ntlm bool) *lane {
+	single := func() *line {
+		l := &line{conn: &http.Transport{ // no proxy: it may be down when this is needed most
+			TLSClientConfig:     config,
+			DialContext:         (&net.Dialer{Timeout: connectWithin}).DialContext,
+			TLSHandshakeTimeout: connectWithin,
+			MaxConnsPerHost:     1,
+			IdleConnTimeout:     30 * time.Second,
+		}}
+		l.client = &http.Client{Transport: l}
+		if ntlm {
+			l.client.Transport = ntlmssp.Negotiator{RoundTripper: l}
+		}
+		return l
+	}
+	return &lane{single(), single()}
+}
+
+// close ends connections that nobody uses.
+func (l *lane) close() {
+	l.requests.conn.CloseIdleConnections()
+	l.input.conn.CloseIdleConnections()
 }
 
 func checkConn(s *ConnSpec) []error {
@@ -92,20 +158,9 @@ func connect(name string, spec *ConnSpec, secrets adapter.Secrets) (*conn, error
 	if err != nil {
 		return nil, err
 	}
-	var transport http.RoundTripper = &http.Transport{ // no proxy: it may be down when this is needed most
-		TLSClientConfig:     config,
-		DialContext:         (&net.Dialer{Timeout: connectWithin}).DialContext,
-		TLSHandshakeTimeout: connectWithin,
-		MaxConnsPerHost:     2 * concurrency,
-		MaxIdleConnsPerHost: concurrency,
-		IdleConnTimeout:     30 * time.Second,
-	}
-	if spec.Auth != "basic" {
-		transport = ntlmssp.Negotiator{RoundTripper: transport}
-	}
-	c := &conn{
-		name: name, spec: *spec, at: at, secrets: secrets, http: &http.Client{Transport: transport},
-		slots: make(chan struct{}, concurrency),
+	c := &conn{name: name, spec: *spec, at: at, secrets: secrets, lanes: make(chan *lane, concurrency)}
+	for range concurrency {
+		c.lanes <- newLane(config, spec.Auth != "basic")
 	}
 	c.ctx, c.end = context.WithCancel(context.Background())
 	return c, nil
@@ -117,12 +172,23 @@ func (*conn) Concurrency() int { return concurrency }
 // Close ends the connection and all that waits on it.
 func (c *conn) Close() error {
 	c.end()
-	transport := c.http.Transport
-	if n, ok := transport.(ntlmssp.Negotiator); ok {
-		transport = n.RoundTripper
+	for {
+		select {
+		case l := <-c.lanes:
+			l.close()
+		default: // a command that is under way closes its own
+			return nil
+		}
 	}
-	transport.(*http.Transport).CloseIdleConnections()
-	return nil
+}
+
+// give gives a lane back.
+func (c *conn) give(l *lane) {
+	if c.ctx.Err() != nil {
+		l.close()
+		return
+	}
+	c.lanes <- l
 }
 
 // Run runs a program to its end. None of its words may need quotes.
@@ -130,11 +196,12 @@ func (c *conn) Run(ctx context.Context, command schema.Command, stdin string) (p
 	if c.ctx.Err() != nil {
 		return process.Result{}, fmt.Errorf("the connection %q is closed: %w", c.name, adapter.ErrUnreachable)
 	}
+	var own *lane
 	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
+	case own = <-c.lanes:
+		defer c.give(own)
 	case <-ctx.Done():
-		if len(c.slots) < cap(c.slots) { // the time was over before its turn
+		if len(c.lanes) > 0 { // the time was over before its turn
 			return process.Result{}, fmt.Errorf("%w: it was not asked: %w", adapter.ErrUnreachable, context.Cause(ctx))
 		}
 		return process.Result{}, fmt.Errorf("%d commands are under way on the connection %q: %w", concurrency, c.name, adapter.ErrBusy)
@@ -148,7 +215,7 @@ func (c *conn) Run(ctx context.Context, command schema.Command, stdin string) (p
 	}
 	ctx, cancel := reach.Bound(ctx, c.ctx, context.Canceled)
 	defer cancel(nil)
-	t := &transport{conn: c, ctx: ctx, end: func() { cancel(nil) }, password: password}
+	t := &transport{conn: c, lane: own, ctx: ctx, end: func() { cancel(nil) }, password: password}
 	params := winrm.NewParameters("PT60S", "en-US", 153600)
 	params.TransportDecorator = func() winrm.Transporter { return t }
 	client, err := winrm.NewClientWithParameters(winrm.NewEndpoint(c.at.Hostname(), 5986, true, false, nil, nil, nil, 0),
@@ -180,6 +247,7 @@ var errStillRuns = errors.New("OperationTimeout")
 // transport carries the requests of one command.
 type transport struct {
 	conn     *conn
+	lane     *lane
 	ctx      context.Context
 	end      context.CancelFunc // of ctx: the library would wait for the output of a command whose input was lost
 	password string
@@ -215,7 +283,11 @@ func (t *transport) post(text string) (string, error) {
 	}
 	req.Header.Set("Content-Type", "application/soap+xml;charset=UTF-8")
 	req.SetBasicAuth(t.conn.spec.Username, t.password) // NTLM takes it from there
-	resp, err := t.conn.http.Do(req)
+	by := t.lane.requests
+	if strings.Contains(text, "/windows/shell/Send<") {
+		by = t.lane.input
+	}
+	resp, err := by.do(req)
 	if err != nil {
 		return "", t.explain(at, err)
 	}

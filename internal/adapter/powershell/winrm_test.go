@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,13 +39,17 @@ func doing(t *testing.T, cmdlets windowssim.Cmdlets) (*windowssim.Machine, *conn
 	t.Helper()
 	w := windowssim.New(cmdlets)
 	t.Cleanup(w.Close)
+	return w, connected(t, w, windowssim.Password)
+}
+
+func connected(t *testing.T, w *windowssim.Machine, password string) *conn {
+	t.Helper()
 	c, err := connect("hv1", &ConnSpec{
-		URL: w.URL(), Username: windowssim.User, Password: schema.SecretRef{Env: windowssim.Password}, Auth: "basic",
-		Thumbprint: w.Thumbprint(),
+		URL: w.URL(), Username: windowssim.User, Password: schema.SecretRef{Env: password}, Thumbprint: w.Thumbprint(),
 	}, secrets{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	return w, c
+	return c
 }
 
 const patience = time.Minute
@@ -92,4 +97,32 @@ func TestAScriptMayTakeLongerThanARequest(t *testing.T) {
 	var got string
 	require.NoError(t, Script("Stop-Cluster").Run(ctx, c, Call{Args: "lab"}, &got))
 	require.Equal(t, "lab", got)
+}
+
+// NTLM authenticates connections: commands at the same time must not spread a login over several, since each that fails counts towards
+// the lockout of the account.
+func TestCommandsAtTheSameTimeLogIn(t *testing.T) {
+	w, c := machine(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var all sync.WaitGroup
+	for range 40 {
+		all.Go(func() {
+			var got string
+			if err := Script("Get-VM").Run(ctx, c, Call{Args: "web"}, &got); err != nil || got != "web" {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+	all.Wait()
+	require.Zero(t, w.FailedLogins())
+}
+
+func TestAWrongPasswordIsTriedOnce(t *testing.T) {
+	w, _ := machine(t)
+	c := connected(t, w, "wrong")
+	for _, means := range []error{adapter.ErrRefused, adapter.ErrUnreachable, adapter.ErrUnreachable} { // then it is not asked
+		require.ErrorIs(t, Script("Get-VM").Run(t.Context(), c, Call{}, nil), means)
+	}
+	require.Equal(t, 1, w.FailedLogins())
 }

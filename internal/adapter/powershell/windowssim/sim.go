@@ -21,7 +21,7 @@ import (
 
 // Who is let in.
 const (
-	User     = `LAB\ebbtide`
+	User     = `HV1\ebbtide` // an account of the machine's own, which is part of a domain
 	Password = "Planted-7!"
 )
 
@@ -46,6 +46,7 @@ type Machine struct {
 	frozen   bool
 	revoked  bool
 	loses    bool   // breaks off the connection that carries an input
+	failed   int    // logins by NTLM
 	slow     int    // so many requests for output find none in time
 	denied   string // a cmdlet that the account may not use
 	ran      []string
@@ -64,7 +65,9 @@ type command struct {
 // New starts a machine.
 func New(cmdlets Cmdlets) *Machine {
 	w := &Machine{cmdlets: cmdlets, stop: make(chan struct{}), commands: map[string]*command{}}
-	w.server = httptest.NewTLSServer(http.HandlerFunc(w.serve))
+	w.server = httptest.NewUnstartedServer(http.HandlerFunc(w.serve))
+	w.server.Config.ConnContext = connected
+	w.server.StartTLS()
 	return w
 }
 
@@ -139,7 +142,7 @@ func (w *Machine) serve(rw http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var frozen, down, loses, revoked bool
 	w.with(func() { frozen, down, loses, revoked = w.frozen, w.down, w.loses, w.revoked })
-	switch user, password, _ := r.BasicAuth(); {
+	switch {
 	case frozen:
 		select {
 		case <-r.Context().Done():
@@ -148,8 +151,10 @@ func (w *Machine) serve(rw http.ResponseWriter, r *http.Request) {
 		return
 	case down:
 		panic(http.ErrAbortHandler) // the connection breaks off
-	case revoked || user != User || password != Password:
+	case revoked:
 		rw.WriteHeader(http.StatusUnauthorized)
+		return
+	case !w.lets(rw, r):
 		return
 	}
 	m := action.FindSubmatch(body)

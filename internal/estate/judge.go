@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/adapter/lockout"
 	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
@@ -207,10 +208,10 @@ func (s *surveyor) judgeNode(n *Node, dead map[string]bool) []verdict {
 	switch silence := n.silence(); {
 	case silence != nil && dead[n.via]:
 		found = append(found, verdict{severity: runbook.Trouble})
-	case errors.Is(silence, adapter.ErrRefused):
+	case errors.Is(silence, adapter.ErrRefused), errors.Is(silence, lockout.ErrDenied):
 		add(runbook.Trouble, "refused", "%s denies access: %v", n.Node, silence)
 	case silence != nil:
-		add(runbook.Trouble, "silent", "%s can't be asked: %v", n.Node, silence)
+		add(runbook.Trouble, "silent", "%s does not answer: %v", n.Node, silence)
 	case n.err != nil:
 		add(runbook.Trouble, "gone", "%s does not exist: %v", n.Node, n.err)
 	case n.State == plan.Gone:

@@ -180,7 +180,7 @@ func TestWhatNeverAnswersIsTold(t *testing.T) {
 	require.NoError(t, err)
 	problems := messages(asked.Problems)
 	require.Len(t, problems, 2)
-	require.Contains(t, problems[0], "trouble nodes.web: web can't be asked: ")
+	require.Contains(t, problems[0], "trouble nodes.web: web does not answer: ")
 	require.Contains(t, problems[1], "trouble nodes.sql: sql does not exist")
 	require.Equal(t, []string{"web", "sql", "esx"}, []string{asked.Nodes[0].Node, asked.Nodes[1].Node, asked.Nodes[2].Node})
 	require.Equal(t, plan.On, asked.Nodes[2].State)

@@ -2,6 +2,7 @@
 package lockout
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -17,6 +18,16 @@ const (
 	longestPause = 15 * time.Minute
 	pauseAgain   = 5 * time.Second
 )
+
+// ErrDenied says that a login was refused, whatever that means for a command that was not given.
+var ErrDenied = errors.New("login refused")
+
+// denial is the error of a refused login.
+type denial struct{ error }
+
+func (denial) Is(target error) bool { return target == ErrDenied }
+
+func (d denial) Unwrap() error { return d.error }
 
 // Guard stands before the logins of one connection: appliances and controllers, and the directories behind them, lock an
 // account, or shut out an address, after a few that are refused. Its methods may be called at the same time.
@@ -53,7 +64,7 @@ func (g *Guard) Refused(err error) error {
 	}
 	g.until = time.Now().Add(pause)
 	g.refusals++
-	g.why = fmt.Errorf("%w; the next login is tried no earlier than %s", err, g.until.Format(time.TimeOnly))
+	g.why = denial{fmt.Errorf("%w; the next login is tried no earlier than %s", err, g.until.Format(time.TimeOnly))}
 	return g.why
 }
 

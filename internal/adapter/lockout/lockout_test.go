@@ -25,6 +25,7 @@ func TestAWrongPasswordIsTriedLessAndLess(t *testing.T) {
 			<-time.After(pause - 1)
 			require.EqualError(t, g.Locked(), err.Error())
 			require.ErrorIs(t, g.Locked(), adapter.ErrUnreachable, "it is not asked")
+			require.ErrorIs(t, g.Locked(), ErrDenied)
 			<-time.After(1)
 			require.NoError(t, g.Locked())
 		}

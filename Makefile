@@ -5,7 +5,7 @@ GOFUMPT_VERSION := v0.9.2
 LICENSES_VERSION := v1.6.0
 PACKAGES        := nut-server nut-client openssh-server libnss3-tools openssl poppler-utils chromium systemd-container \
                    qemu-system-x86 busybox-static dropbear-bin bcache-tools lvm2 thin-provisioning-tools e2fsprogs kmod xz-utils \
-                   libvirt-daemon-system openipmi snmpd snmp python3-venv
+                   libvirt-daemon-system openipmi snmpd snmp python3-venv iproute2 iptables
 # Peers by pip. fakepve is AGPL: it is installed beside the tree and never part of it.
 PIP_PEERS       := fakepve:fakepve==0.5.0 sushy:sushy-tools==2.2.0
 FUZZTIME        ?= 10s

@@ -53,7 +53,10 @@ func All(none []*Error) error {
 
 func (e *Error) Error() string {
 	text := fmt.Sprintf("cannot reach %s: %v", e.Address, e.Err)
-	if e.How == Refused {
+	switch {
+	case e.How == Refused && isUnfound(e.Err):
+		text += "; its address answers, so a firewall rejects the connection: allow it"
+	case e.How == Refused:
 		text += "; the machine runs, but nothing listens there"
 	}
 	return text
@@ -69,7 +72,9 @@ func Classify(err error) How {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ECONNRESET):
 		return Refused
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.EHOSTDOWN):
+	case isUnfound(err) && hasNeighbour(err):
+		return Refused // by a firewall
+	case isUnfound(err):
 		return Silent // nobody on the network has the address
 	case errors.As(err, &name):
 		return Local
@@ -77,6 +82,11 @@ func Classify(err error) How {
 		return Silent
 	}
 	return Local
+}
+
+// isUnfound reports whether a dial was told that there is no such machine.
+func isUnfound(err error) bool {
+	return errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.EHOSTDOWN)
 }
 
 // Runs reports whether an error shows that something runs there, though it does not do its part.

@@ -21,6 +21,11 @@ func (h host) run(ctx context.Context, argv ...string) (process.Result, error) {
 	return h.conn.Run(ctx, schema.Command{Argv: argv}, "")
 }
 
+// tool runs a program as the user of the connection that is found where root finds it: a login over SSH looks in no sbin, as Debian has it.
+func (h host) tool(ctx context.Context, argv ...string) (process.Result, error) {
+	return h.run(ctx, append([]string{"sh", "-c", `PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; exec "$@"`, "sh"}, argv...)...)
+}
+
 // root runs a command as root.
 func (h host) root(ctx context.Context, argv ...string) (process.Result, error) {
 	return h.write(ctx, "", argv...)

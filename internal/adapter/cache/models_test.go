@@ -24,7 +24,11 @@ type model struct {
 	// answer carries out a command line; ok is false for one that the host does not know.
 	answer func(is map[string]string, line, stdin string) (out string, code int, ok bool)
 	lines  []string // that the host knows
+	tools  []string // of those that are looked for in sbin too
 }
+
+// inSbin begins the line of a tool.
+const inSbin = `sh -c 'PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; exec "$@"' sh `
 
 // state gives all of it in words.
 func (m *model) state() string {
@@ -49,8 +53,12 @@ func (m *model) set(pairs ...string) {
 // handlers are its commands.
 func (m *model) handlers() map[string]sshsim.Handler {
 	all := map[string]sshsim.Handler{}
-	for _, line := range m.lines {
-		all[line] = func(_ context.Context, stdin io.Reader) (string, int) {
+	for _, typed := range append(slices.Clone(m.lines), m.tools...) {
+		line, isTool := typed, slices.Contains(m.tools, typed)
+		if isTool {
+			typed = inSbin + line
+		}
+		all[typed] = func(_ context.Context, stdin io.Reader) (string, int) {
 			text := ""
 			if strings.Contains(line, "tee ") {
 				b, err := io.ReadAll(stdin)
@@ -183,9 +191,12 @@ func newZFS() *model {
 			"imported": "yes", "tank/vm": "disabled local", "tank/vol": "standard default", "txg": "100",
 			"dirty": "4194304",
 		},
+		tools: []string{
+			"cat /proc/spl/kstat/zfs/tank/txgs", "sysctl -n kstat.zfs.tank.misc.txgs", "zpool list -H -o name,health",
+			"zfs get -Hp -o name,value,source sync tank/vm tank/vol",
+		},
 		lines: []string{
-			"cat /proc/spl/kstat/zfs/tank/txgs", "sysctl -n kstat.zfs.tank.misc.txgs", "zpool list -H -o name,health", "zfs get -Hp -o name,value,source sync tank/vm tank/vol", "sudo -n zpool sync tank",
-			"sudo -n zpool export tank", "sudo -n zpool import tank", "sudo -n zfs set 'sync=always' tank/vm tank/vol",
+			"sudo -n zpool sync tank", "sudo -n zpool export tank", "sudo -n zpool import tank", "sudo -n zfs set 'sync=always' tank/vm tank/vol",
 			"sudo -n zfs set 'sync=disabled' tank/vm", "sudo -n zfs inherit sync tank/vm", "sudo -n zfs inherit sync tank/vol",
 		},
 	}

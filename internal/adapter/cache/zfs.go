@@ -120,7 +120,7 @@ func (z *zfs) look(ctx context.Context, at host) (plan.Observation, settings, er
 		return seen, nil, nil
 	}
 	argv := append([]string{"zfs", "get", "-Hp", "-o", "name,value,source", "sync"}, z.spec.Datasets...)
-	res, err := at.run(ctx, argv...)
+	res, err := at.tool(ctx, argv...)
 	if err != nil {
 		return plan.Observation{}, nil, err
 	}
@@ -152,7 +152,7 @@ func (z *zfs) look(ctx context.Context, at host) (plan.Observation, settings, er
 // imported.
 func (z *zfs) groups(ctx context.Context, at host) (all []txg, why string, err error) {
 	for _, argv := range z.spec.history() {
-		res, err := at.run(ctx, argv...)
+		res, err := at.tool(ctx, argv...)
 		switch {
 		case err != nil:
 			return nil, "", err
@@ -168,7 +168,7 @@ func (z *zfs) groups(ctx context.Context, at host) (all []txg, why string, err e
 // health asks ZFS itself whether the pool is imported, and how it is. That it could not be asked is an error, and no answer.
 func (z *zfs) health(ctx context.Context, at host) (health string, imported bool, err error) {
 	argv := []string{"zpool", "list", "-H", "-o", "name,health"}
-	res, err := at.run(ctx, argv...)
+	res, err := at.tool(ctx, argv...)
 	if err != nil {
 		return "", false, err
 	}

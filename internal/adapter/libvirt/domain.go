@@ -94,8 +94,11 @@ func (s sight) observation() plan.Observation {
 			return plan.Observation{State: plan.Off, Detail: "off, its memory saved on disk"}
 		}
 		return plan.Observation{State: plan.Off, Detail: "shut off"}
-	case libvirt.DomainCrashed:
-		return plan.Observation{State: plan.Off, Detail: "crashed"}
+	case libvirt.DomainCrashed: // libvirt says so only of one whose process is kept
+		return plan.Observation{
+			State: plan.On, Detail: "crashed, and its process is kept (on_crash: preserve)",
+			Caution: `it has crashed and cannot shut down: look into it, and then "virsh destroy" it`,
+		}
 	default:
 		return plan.Observation{State: plan.Unknown, Detail: "libvirt cannot tell its state"}
 	}

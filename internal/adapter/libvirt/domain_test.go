@@ -1,0 +1,24 @@
+package libvirt
+
+import (
+	"testing"
+
+	"github.com/digitalocean/go-libvirt"
+	"github.com/stretchr/testify/require"
+
+	"ebbtide/internal/plan"
+)
+
+// What runs no more is off only if its process has ended: one that has crashed may be kept, with its image open.
+func TestWhatAStateMeans(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[libvirt.DomainState]plan.State{
+		libvirt.DomainRunning: plan.On, libvirt.DomainBlocked: plan.On, libvirt.DomainPaused: plan.On, libvirt.DomainPmsuspended: plan.On,
+		libvirt.DomainShutdown: plan.Stopping, libvirt.DomainShutoff: plan.Off, libvirt.DomainCrashed: plan.On,
+		libvirt.DomainNostate: plan.Unknown,
+	} {
+		o := sight{state: state}.observation()
+		require.Equal(t, want, o.State, o.Detail)
+		require.Equal(t, want == plan.Off, sight{state: state}.holds(plan.Force), o.Detail)
+	}
+}

@@ -168,9 +168,37 @@ func (n *cluster) Do(ctx context.Context, do adapter.Command) error {
 		}
 	} else {
 		flags, states = n.before(c, do.Settings)
+		if len(flags) > 0 {
+			if err := n.osdsUp(ctx); err != nil {
+				return fmt.Errorf("cannot %s the cluster: %w", do.Verb, err)
+			}
+		}
 	}
 	if err := errors.Join(n.setFlags(ctx, c, flags), n.setHA(ctx, c, states)); err != nil {
 		return fmt.Errorf("cannot %s the cluster: %w", do.Verb, err)
+	}
+	return nil
+}
+
+// osdsUp is an error until all of Ceph's storage daemons are up that hold data: without its flags Ceph would begin to copy what the missing
+// ones hold, and HA start guests whose disks can't be read (docs.ceph.com: num_up_osds and num_in_osds of the status).
+func (n *cluster) osdsUp(ctx context.Context) error {
+	type osdmap struct {
+		Up int `json:"num_up_osds"`
+		In int `json:"num_in_osds"`
+	}
+	var status struct {
+		OSDs struct {
+			osdmap
+			Inner osdmap `json:"osdmap"` // of Ceph before Octopus
+		} `json:"osdmap"`
+	}
+	if err := n.conn.get(ctx, "/cluster/ceph/status", &status); err != nil {
+		return fmt.Errorf("cannot read Ceph's status: %w", err)
+	}
+	up, in := max(status.OSDs.Up, status.OSDs.Inner.Up), max(status.OSDs.In, status.OSDs.Inner.In)
+	if up < in || in == 0 {
+		return fmt.Errorf("%w: %d of Ceph's %d OSDs are up: HA and Ceph's flags are put back when all are", adapter.ErrBusy, up, in)
 	}
 	return nil
 }

@@ -141,6 +141,13 @@ func TestTheClusterIsSetAsideAndPutBack(t *testing.T) {
 	require.True(t, pve.Flag("norecover"))
 	require.False(t, pve.Flag("pause"), "guests could not shut down")
 
+	pve.SetOSDsDown(1)
+	err := n.Do(contracttest.Within(t, 10*time.Second), adapter.Command{Verb: plan.Unprotect, Settings: was.Settings})
+	require.ErrorIs(t, err, adapter.ErrBusy)
+	require.ErrorContains(t, err, "2 of Ceph's 3 OSDs are up")
+	require.Equal(t, "ignored", pve.HA("vm:100"))
+	require.True(t, pve.Flag("norecover"))
+	pve.SetOSDsDown(0)
 	require.NoError(t, n.Do(contracttest.Within(t, 10*time.Second), adapter.Command{Verb: plan.Unprotect, Settings: was.Settings}))
 	require.Equal(t, was, contracttest.Probe(t, n))
 	require.Equal(t, "started", pve.HA("vm:100"))

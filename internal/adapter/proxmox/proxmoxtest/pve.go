@@ -68,6 +68,8 @@ type Cluster struct {
 	flags   map[string]bool
 	calls   []string
 	stop    chan struct{}
+
+	osdsDown int // of Ceph's three
 }
 
 // New starts a cluster. It skips the test where fakepve is not installed, and fails it in CI.
@@ -308,6 +310,9 @@ func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
 	answer(w, status, reason, string(text))
 }
 
+// SetOSDsDown lets so many of Ceph's three OSDs be down.
+func (c *Cluster) SetOSDsDown(n int) { c.with(func() { c.osdsDown = n }) }
+
 // keep does what fakepve checks and does not do.
 func (c *Cluster) keep(call string, form url.Values, text []byte) []byte {
 	c.mu.Lock()
@@ -333,6 +338,8 @@ func (c *Cluster) keep(call string, form url.Values, text []byte) []byte {
 		for f, on := range c.flags {
 			list = append(list, map[string]any{"name": f, "value": map[bool]int{true: 1, false: 0}[on]})
 		}
+	case call == "GET /cluster/ceph/status":
+		return fmt.Appendf(nil, `{"data":{"health":{"status":"HEALTH_WARN"},"osdmap":{"num_osds":3,"num_up_osds":%d,"num_in_osds":3}}}`, 3-c.osdsDown)
 	default:
 		return text
 	}

@@ -31,6 +31,9 @@ func (d *Daemon) checkSupplies(ctx context.Context, s *site) {
 			d.notify(false, decl.ID+": "+lack)
 			lacks = append(lacks, decl.ID+": "+lack)
 		}
+		for _, q := range offer.Quirks {
+			d.log.Warn("a supply has a quirk", "supply", decl.ID, "quirk", q.Says, "source", q.Source, "hint", q.Do)
+		}
 		if err := s.VerifyUser(ctx, decl); err != nil && ctx.Err() == nil {
 			d.log.Error("it is unknown whether the output of a supply can be cut", "supply", decl.ID, "user", decl.Username, keyError, err)
 			lacks = append(lacks, decl.ID+": it is unknown whether its output can be cut: "+printable.Text(err.Error(), 1000))

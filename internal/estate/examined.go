@@ -58,6 +58,12 @@ func (s *surveyor) askSupply(ctx context.Context, d *runbook.SupplyDecl) Supply 
 		told.Lacks = append(told.Lacks, lack)
 		trouble("%s: %s", d.ID, lack)
 	}
+	for _, q := range offer.Quirks {
+		if told.Is == Well {
+			told.Is = Doubtful
+		}
+		s.remark(runbook.Warning, runbook.SectionSupplies, d.ID, fmt.Sprintf("%s %s (%s)", d.ID, q.Says, q.Source), q.Do)
+	}
 	for _, odd := range oddities(told.Reading, s.Runbook) {
 		if told.Is == Well {
 			told.Is = Doubtful

@@ -28,6 +28,8 @@ type Offer struct {
 	Delays []Delay // of a cut, those that it has
 	// Lacks says what it does not offer, and what is in the way, each as a sentence with what to do about it.
 	Lacks []string
+	// Quirks are what its kind is known for, where it is to be cut.
+	Quirks []Quirk
 }
 
 // Delay is a delay of a cut, as a UPS has it.
@@ -51,6 +53,7 @@ func Examine(ctx context.Context, o Options, ups string, w Wants) (offer Offer, 
 			if err := offer.examineCut(ctx, c, ups, w.Cutting, offered, vars); err != nil {
 				return unsent(ctx, err)
 			}
+			offer.Quirks = quirksOf(vars, w.Cutting)
 		}
 		for _, name := range w.Outlets {
 			offer.Lacks = append(offer.Lacks, (&outlet{name: name}).lacks(offered, vars)...)

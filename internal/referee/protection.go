@@ -20,6 +20,7 @@ type protection struct {
 	back       bool      // it was shown as put back since
 	forgot     bool      // an outage that is lost with its records has told it to change: how it shows is how it was, or is
 	lost       bool      // somebody else, or a command that was given up, has changed it since
+	tried      bool      // it was told to be put back since
 }
 
 // protectionSet notes how a node is set when it comes into the snapshot, or was said to be where nobody could know, or where it has been
@@ -48,8 +49,10 @@ func (r *Referee) protectionTold(i int, verb plan.Verb) {
 		if !a.announced {
 			a.before = r.nodes[i].now
 		}
-		a.toldBefore, a.announced, a.back = a.announced, true, false
+		a.toldBefore, a.announced, a.back, a.tried = a.announced, true, false, false
 	}
+	a := &r.nodes[i].protection
+	a.tried = a.tried || verb == plan.Unprotect
 }
 
 // guarded is for how long others may be asked in the guard of a command: so old a look at a cache may be.
@@ -188,6 +191,9 @@ func (r *Referee) rule12End(at time.Time, reported []ledger.NodeState) {
 	}
 	for _, i := range r.protectors {
 		n, decl := &r.nodes[i], r.estate.Node(i)
+		if n.protection.announced && !n.protection.tried && isReported(reported, decl.ID) && r.couldBePutBack(at, i) {
+			r.violate(at, 12, decl.ID+" was changed for the outage, is reported as not put back, and was never told to be")
+		}
 		if !toPutBack(i) {
 			continue
 		}
@@ -195,4 +201,17 @@ func (r *Referee) rule12End(at time.Time, reported []ledger.NodeState) {
 			r.violate(at, 12, fmt.Sprintf("%s was changed for the outage and is left set to %q, and was set to %q", decl.ID, n.now.Set, n.protection.set))
 		}
 	}
+}
+
+// couldBePutBack reports whether a node and all that it stands on, itself or through others, is on and has been seen for a while, and nothing
+// of it was given up.
+func (r *Referee) couldBePutBack(at time.Time, i int) bool {
+	n, decl := &r.nodes[i], r.estate.Node(i)
+	switch {
+	case decl.Kind == plan.Supply:
+		return true
+	case r.forgetful, n.now.State != plan.On, n.failed != 0, r.unseenSince(at, i, closing):
+		return false
+	}
+	return !slices.ContainsFunc(r.estate.Needs(i), func(d int) bool { return !r.couldBePutBack(at, d) })
 }

@@ -160,7 +160,9 @@ var stories = []struct{ what, story, wants string }{
 	{"left in the maintenance mode that it went down in", twinDown + "twin: on; record closed", "12: twin was suspended by its stop and is left so"},
 	{"taken out of the maintenance mode that it went down in", twinDown + "twin: on; unprotect twin; twin: bare; record closed", ""},
 	{"taken out of a maintenance mode that it did not go down in", dark + back + "unprotect twin", "12: twin is put back, and was never changed"},
-	{"left as it was for the outage, and reported", dark + "protect nas; nas set slow; " + back + "record closed nodes=nas", ""},
+	{"left as it was for the outage, told to be put back in vain, and reported", dark + "protect nas; nas set slow; " + back + "unprotect nas; record closed nodes=nas", ""},
+	{"left as it was for the outage, never told to be put back, and reported", dark + "protect nas; nas set slow; " + back + "record closed nodes=nas", "12: nas was changed for the outage, is reported as not put back, and was never told to be"},
+	{"left as it was for the outage, off, and reported", dark + "protect nas; nas set slow; nas: off; " + back + "record closed nodes=nas", ""},
 
 	{"a command while observing", "ups: out; +5s; record opened mode=observe; record snapshot nodes=lab; nas: protected; cluster: protected; stop lab", "13: stop lab in an outage that is observed only"},
 

@@ -191,9 +191,6 @@ func (r *Referee) rule12End(at time.Time, reported []ledger.NodeState) {
 	}
 	for _, i := range r.protectors {
 		n, decl := &r.nodes[i], r.estate.Node(i)
-		if n.protection.announced && !n.protection.tried && isReported(reported, decl.ID) && r.couldBePutBack(at, i) {
-			r.violate(at, 12, decl.ID+" was changed for the outage, is reported as not put back, and was never told to be")
-		}
 		if !toPutBack(i) {
 			continue
 		}
@@ -203,8 +200,18 @@ func (r *Referee) rule12End(at time.Time, reported []ledger.NodeState) {
 	}
 }
 
-// couldBePutBack reports whether a node and all that it stands on, itself or through others, is on and has been seen for a while, and nothing
-// of it was given up.
+// rule12Tried is rule 12 at the end of an outage, for what is reported: it was told to be put back.
+func (r *Referee) rule12Tried(at time.Time, reported []ledger.NodeState) {
+	for _, i := range r.protectors {
+		a := &r.nodes[i].protection
+		if a.announced && !a.tried && isReported(reported, r.id(i)) && r.couldBePutBack(at, i) {
+			r.violate(at, 12, r.id(i)+" was changed for the outage, is reported as not put back, and was never told to be")
+		}
+	}
+}
+
+// couldBePutBack reports whether a node and all that it stands on, itself or through others, is on and has been seen for a while, and
+// nothing of it was given up.
 func (r *Referee) couldBePutBack(at time.Time, i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	switch {

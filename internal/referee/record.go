@@ -143,6 +143,7 @@ func (r *Referee) isOwed(at time.Time, i int) bool {
 func (r *Referee) close(at time.Time, reported []ledger.NodeState) {
 	r.rule20(at, reported)
 	r.rule12End(at, reported)
+	r.rule12Tried(at, reported)
 	r.rule19End(at, reported)
 	r.open = false
 	for i := range r.nodes {

@@ -33,6 +33,7 @@ type Options struct {
 // Daemon is made by Open and works in Run. Its other methods may be called at any time.
 type Daemon struct {
 	options    Options
+	conduct    conduct
 	log        *slog.Logger
 	secrets    adapter.Secrets
 	journal    *lazyJournal
@@ -66,13 +67,6 @@ const (
 	keyNode      = "node"
 )
 
-func (d *Daemon) mode() ledger.Mode {
-	if d.options.Config.Armed {
-		return ledger.ModeRun
-	}
-	return ledger.ModeObserve
-}
-
 // Open reads and opens all that the settings name. Nothing is polled or commanded before Run. Errors that a caller may
 // look for: *MistakesError, *journal.InUseError, *journal.VersionError, *journal.DamagedError of a file that is no journal,
 // *OpenOutageError.
@@ -84,6 +78,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 		options: o, log: o.Log.With(keyComponent, "daemon"), secrets: secrets.New(o.Config.Credentials), began: time.Now(),
 		moved: make(chan struct{}, 1),
 	}
+	d.conduct = d.newConduct()
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.undo.run())
@@ -157,7 +152,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 // makeEngine makes the engine, or takes up the outage that the journal left open.
 func (d *Daemon) makeEngine(s *site, newest, past []ledger.Record) (*engine.Engine, error) {
 	settings := engine.Settings{
-		Estate: s.compiled.Estate, Policy: s.compiled.Policy, Supplies: s.compiled.Supplies, Members: s.inventory, Mode: d.mode(),
+		Estate: s.compiled.Estate, Policy: s.compiled.Policy, Supplies: s.compiled.Supplies, Members: s.inventory, Mode: d.conduct.mode(),
 	}
 	if len(newest) > 0 {
 		settings.Newest = newest[0].Outage
@@ -166,13 +161,7 @@ func (d *Daemon) makeEngine(s *site, newest, past []ledger.Record) (*engine.Engi
 		return engine.New(settings), nil
 	}
 	d.log.Warn("an outage is open in the journal: it is resumed", "outage", past[0].Outage)
-	if !d.options.Config.Armed {
-		for i := range past {
-			if err := s.rehearsals.again(s.compiled.Estate, &past[i]); err != nil {
-				d.log.Error("a rehearsal failed", keyNode, past[i].Node, keyError, err)
-			}
-		}
-	}
+	d.conduct.resumed(s, past)
 	return engine.Restored(settings, past)
 }
 
@@ -197,7 +186,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	helpers.Go(func() { d.refresh(run) })
 	helpers.Go(func() { d.tellWaits(run) })
 	helpers.Go(func() { d.checkSupplies(run, d.site.Load()) })
-	d.log.Info("running", "runbook", d.site.Load().Runbook.Name, "mode", d.mode(), "listen", d.options.Config.Listen.String())
+	d.log.Info("running", "runbook", d.site.Load().Runbook.Name, "mode", d.conduct.mode(), "listen", d.options.Config.Listen.String())
 
 	var err error
 	select {
@@ -242,9 +231,7 @@ func (d *Daemon) recorded(records []ledger.Record) {
 			d.metrics.closed(tl)
 			d.ended(tl)
 		}
-		if !d.options.Config.Armed {
-			d.rehearseAlong(r)
-		}
+		d.conduct.recorded(&r)
 	}
 }
 

@@ -75,9 +75,6 @@ type DrillBegun struct {
 	Outage string `json:"outage"` // its id, under which its records are
 }
 
-var errNotArmed = errors.New("cannot drill: the daemon is not armed, so it sends no commands; rehearse the drill (--rehearse), or set " +
-	"armed: true")
-
 // postDrill takes an order for a drill. With preview=1 it says what would be done, with rehearse=1 it goes through it and
 // commands nothing.
 func (d *Daemon) postDrill(w http.ResponseWriter, r *http.Request) {
@@ -112,8 +109,8 @@ func (d *Daemon) postDrill(w http.ResponseWriter, r *http.Request) {
 
 func (d *Daemon) beginDrill(w http.ResponseWriter, r *http.Request, o *DrillOrder) {
 	d.log.Info("drill", "scope", o.Scope(), "by", o.By)
-	if !d.options.Config.Armed {
-		d.refuse(w, errNotArmed)
+	if err := d.conduct.drills(); err != nil {
+		d.refuse(w, err)
 		return
 	}
 	id, err := d.runner.Drill(r.Context(), o.event())
@@ -187,8 +184,8 @@ func (d *Daemon) planDrill(r *http.Request, o *DrillOrder) (*DrillPlan, error) {
 			p.Off = append(p.Off, id)
 		}
 	}
-	if p.Refused == "" && !d.options.Config.Armed {
-		text, hint, _ := strings.Cut(errNotArmed.Error(), "; ")
+	if err := d.conduct.drills(); err != nil && p.Refused == "" {
+		text, hint, _ := strings.Cut(err.Error(), "; ")
 		p.Refused, p.Hint = strings.TrimPrefix(text, "cannot drill: "), hint
 	}
 	if o.Battery != "" {

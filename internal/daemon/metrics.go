@@ -118,7 +118,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, labels...)
 	}
 	gauge(infoDesc, 1, d.options.Version)
-	gauge(armedDesc, truth(d.options.Config.Armed))
+	gauge(armedDesc, truth(d.isArmed()))
 	gauge(asideDesc, float64(len(d.aside())))
 	gauge(blindDesc, float64(len(d.site.Load().blind)))
 	s, _ := d.history.summary()

@@ -28,7 +28,7 @@ func (d *Daemon) openOutage(newest []ledger.Record) ([]ledger.Record, error) {
 	}
 	first, last := newest[0], newest[len(newest)-1]
 	switch {
-	case first.Mode == d.mode(), first.Mode == ledger.ModeDrill && d.options.Config.Armed:
+	case d.conduct.takesUp(first.Mode):
 		return newest, nil
 	case first.Mode == ledger.ModeRun, first.Mode == ledger.ModeDrill:
 		return nil, &OpenOutageError{Outage: first.Outage}

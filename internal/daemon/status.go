@@ -59,7 +59,7 @@ func (d *Daemon) status(ctx context.Context) (Status, error) {
 	}
 	site := d.site.Load()
 	s := Status{
-		Version: d.options.Version, Now: time.Now(), Started: d.began, Armed: d.options.Config.Armed, Mode: d.mode(),
+		Version: d.options.Version, Now: time.Now(), Started: d.began, Armed: d.isArmed(), Mode: d.conduct.mode(),
 		Runbook: site.Runbook.Name, File: d.options.Config.Runbook, Digest: site.digest,
 		Journal: d.options.Config.Journal, Aside: d.aside(),
 		Text: d.inWords(view), Blind: site.blind, Policy: site.Runbook.Triggers(), Proofs: d.unproven(time.Now()), View: view,
@@ -78,7 +78,7 @@ func (d *Daemon) status(ctx context.Context) (Status, error) {
 func (d *Daemon) markObserved(v *engine.View) {
 	mark := func(text *string) {
 		if *text != "" {
-			*text = d.observing() + *text
+			*text = d.conduct.observing() + *text
 		}
 	}
 	if v.Outage == "" {

@@ -81,7 +81,7 @@ func (d *Daemon) view(ctx context.Context) (engine.View, error) {
 // inWords says in one line what the daemon does.
 func (d *Daemon) inWords(v engine.View) string {
 	var parts []string
-	if !d.options.Config.Armed {
+	if !d.isArmed() {
 		parts = append(parts, "observing")
 	}
 	if v.Outage != "" {
@@ -90,7 +90,7 @@ func (d *Daemon) inWords(v engine.View) string {
 			parts = append(parts, "on hold")
 		}
 		if v.Waiting != "" {
-			parts = append(parts, d.observing()+v.Waiting)
+			parts = append(parts, d.conduct.observing()+v.Waiting)
 		}
 	}
 	parts = append(parts, suppliesInWords(v.Supplies)...)
@@ -126,15 +126,7 @@ func (d *Daemon) outageInWords(v *engine.View) string {
 			plan.Up:   "bringing back its nodes",
 		}[v.Goal]
 	}
-	if !d.options.Config.Armed {
-		if going != begunNot {
-			going = "would be " + going
-		}
-		return fmt.Sprintf("%s %s, %s: %d of %d nodes would be down, %s would be running, %d would have failed", what, v.Outage, going,
-			s.Down, s.WasOn, english.Count(s.Running, "step"), s.Failed)
-	}
-	return fmt.Sprintf("%s %s, %s: %d of %d nodes down, %s running, %d failed", what, v.Outage, going, s.Down, s.WasOn,
-		english.Count(s.Running, "step"), s.Failed)
+	return d.conduct.said(what+" "+v.Outage, going, &s)
 }
 
 // Well reports whether a supply is on line, and says so.

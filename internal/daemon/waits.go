@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"ebbtide/internal/effect"
 	"ebbtide/internal/engine"
 	"ebbtide/internal/english"
 	"ebbtide/internal/want"
@@ -138,7 +137,7 @@ func (w *waits) write(now time.Time, level slog.Level, b *budget, lines []line) 
 
 // tellWaits follows what nodes wait for while an outage is open: after each record, and from time to time.
 func (d *Daemon) tellWaits(ctx context.Context) {
-	w := newWaits(d.log, d.observing())
+	w := newWaits(d.log, d.conduct.observing())
 	due := time.NewTimer(waitsEvery)
 	defer due.Stop()
 	for {
@@ -165,12 +164,4 @@ func (d *Daemon) tellWaits(ctx context.Context) {
 		}
 		due.Reset(waitsEvery)
 	}
-}
-
-// observing begins each sentence about an outage while nothing is commanded.
-func (d *Daemon) observing() string {
-	if d.options.Config.Armed {
-		return ""
-	}
-	return effect.Observing
 }

@@ -179,17 +179,7 @@ type node struct {
 
 // Probe asks the appliance. One that lets nothing be heard is Unreachable, one that refuses to be asked Unknown.
 func (n *node) Probe(ctx context.Context) (plan.Observation, error) {
-	if ctx.Err() != nil {
-		return plan.Observation{}, fmt.Errorf("cannot probe %q: %w", n.id, context.Cause(ctx))
-	}
-	seen, err := n.system.look(ctx)
-	if err == nil {
-		return seen, nil
-	}
-	if none, ok := reach.Seen(err, n.refusal); ok && ctx.Err() == nil {
-		return none, nil
-	}
-	return plan.Observation{}, fmt.Errorf("cannot probe %q: %w", n.id, err)
+	return reach.Probe(ctx, n.id, n.refusal, n.system.look)
 }
 
 // Do shuts the appliance down. One that took the command and broke off has gone down under it.

@@ -29,20 +29,13 @@ type node struct {
 // Probe asks the cache. Of a host that does not answer nothing is known, and a cache that can't be found there is Unknown
 // and not Off: what it held may be anywhere.
 func (n *node) Probe(ctx context.Context) (plan.Observation, error) {
-	if ctx.Err() != nil {
-		return plan.Observation{}, fmt.Errorf("cannot probe %q: %w", n.id, context.Cause(ctx))
-	}
-	seen, was, err := n.system.look(ctx, n.at)
-	if err == nil {
-		if seen.Protected == plan.No {
+	return reach.Probe(ctx, n.id, false, func(ctx context.Context) (plan.Observation, error) {
+		seen, was, err := n.system.look(ctx, n.at)
+		if err == nil && seen.Protected == plan.No {
 			seen.Settings = was.String()
 		}
-		return seen, nil
-	}
-	if none, ok := reach.Seen(err, false); ok && ctx.Err() == nil {
-		return none, nil
-	}
-	return plan.Observation{}, fmt.Errorf("cannot probe %q: %w", n.id, err)
+		return seen, err
+	})
 }
 
 // Do carries out a verb.

@@ -3,6 +3,7 @@
 package reach
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -109,4 +110,21 @@ func Seen(err error, refusal bool) (plan.Observation, bool) {
 		seen.State = plan.Unreachable
 	}
 	return seen, true
+}
+
+// Probe asks a node by look. An error of that which shows what is so of the machine itself is an answer: see Seen.
+func Probe(
+	ctx context.Context, node string, refusal bool, look func(context.Context) (plan.Observation, error),
+) (plan.Observation, error) {
+	if ctx.Err() != nil {
+		return plan.Observation{}, fmt.Errorf("cannot probe %q: %w", node, context.Cause(ctx))
+	}
+	seen, err := look(ctx)
+	if err == nil {
+		return seen, nil
+	}
+	if none, ok := Seen(err, refusal); ok && ctx.Err() == nil {
+		return none, nil
+	}
+	return plan.Observation{}, fmt.Errorf("cannot probe %q: %w", node, err)
 }

@@ -48,6 +48,7 @@ type motion struct {
 	Boots   time.Time // up by itself, while nobody looked: its silence proves nothing
 	Hosted  time.Time // up with its host, while nobody looked; what its host says of it counts
 	Undoing time.Time // back to how it was set: that it shows as protected proves nothing of after that
+	Late    time.Time // so, by a command of an earlier outage that nobody waits for any more
 }
 
 // UpUntil is until when a node may be on its way up by itself, or with its host: its silence proves nothing.
@@ -112,7 +113,7 @@ func (p Proof) String() string {
 func (b *Belief) Renew(before ledger.Op) {
 	*b = Belief{
 		Epoch: before, OnAt: b.OnAt, Settled: b.Settled, Departure: b.Departure, hesitation: hesitation{Doubt: plan.Unknown},
-		motion: motion{Falling: b.Falling, Obeying: b.Obeying, Undoing: b.Undoing, Hosted: b.Hosted},
+		motion: motion{Falling: b.Falling, Obeying: b.Obeying, Undoing: b.Undoing, Hosted: b.Hosted, Late: b.Late},
 	}
 }
 

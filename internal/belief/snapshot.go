@@ -7,18 +7,36 @@ import (
 
 // LastSeen lists, over the whole estate, what was seen on not long ago: what drops unseen, under a controller that drops with it, is
 // brought back as well. That its supply was silent meanwhile, so that it may be otherwise now, makes no difference to that; that its newest
-// look shows it off does, also while it is asked once more. And it lists what may be on its way up from the outage before this one.
+// look shows it off does, also while it is asked once more. And it lists what may be on its way up from the outage before this one, or may
+// be put back late.
 func (e *Estate) LastSeen() []ledger.NodeState {
 	var list []ledger.NodeState
 	for i := range e.Beliefs {
-		switch b := &e.Beliefs[i]; {
+		b := &e.Beliefs[i]
+		ns := ledger.NodeState{Node: e.ID(i), Late: e.Now.Before(b.Late)}
+		switch {
 		case e.Now.Sub(b.OnAt) < TrustLast && !IsDown(b.Doubt):
-			list = append(list, ledger.NodeState{Node: e.ID(i), State: plan.On})
+			ns.State = plan.On
 		case e.Rises(i):
-			list = append(list, ledger.NodeState{Node: e.ID(i), State: plan.Starting})
+			ns.State = plan.Starting
+		case !ns.Late:
+			continue
 		}
+		list = append(list, ns)
 	}
 	return list
+}
+
+// lateBy is how many times as long as it may an Unprotect may take that nobody waits for.
+const lateBy = 5
+
+// RememberLate notes, as an outage ends, what an Unprotect of it may still put back in the next one.
+func (e *Estate) RememberLate() {
+	for i := range e.Beliefs {
+		if e.Entry(i).Late {
+			e.Beliefs[i].Late = e.Now.Add(lateBy * e.Graph.Node(i).Time(plan.Unprotect).Within)
+		}
+	}
 }
 
 // SnapshotOf gives what the snapshot says of a node. One that can't be asked now, dropped with its supply, or goes off without having

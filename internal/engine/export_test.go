@@ -171,6 +171,7 @@ var ages = map[string]time.Duration{
 	"Command.Asked":      0,               // and from this
 	"motion.Going":       2 * time.Minute, // compared with what a stop may take
 	"motion.Undoing":     0,
+	"motion.Late":        0,
 	"voice.OffSince":     3 * time.Second,
 	"voice.OffUntil":     3 * time.Second,
 	"question.asked":     belief.LookAge,

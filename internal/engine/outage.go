@@ -243,6 +243,7 @@ func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 	if d := &o.Drill; d.Was || d.On() {
 		word = string(ledger.ModeDrill)
 	}
+	e.RememberLate()
 	e.Record(ledger.Record{Kind: ledger.Closed, Reason: reason, Nodes: notRestored})
 	for _, n := range notRestored { // people know: the next outage does not bring it back for having been on before this one's end
 		if i, known := e.Graph.Index(n.Node); known {

@@ -213,6 +213,11 @@ func (l *Ledger) open(r *Record) {
 
 func (l *Ledger) opened(r *Record) {
 	l.lastSeen(r)
+	for _, ns := range r.Nodes {
+		if i, known := l.estate.Index(ns.Node); known {
+			l.Outage.Nodes[i].Late = ns.Late
+		}
+	}
 	if r.Mode == ModeDrill {
 		l.openDrill(r)
 		return

@@ -114,6 +114,7 @@ type NodeState struct {
 	State     plan.State `json:"state"`
 	Protected plan.Fact  `json:"protected,omitempty"` // caches and clusters: as set before the outage
 	Settings  string     `json:"settings,omitempty"`  // what is put back by Unprotect: plan.Observation.Settings
+	Late      bool       `json:"late,omitempty"`      // when an outage begins: an Unprotect of an earlier one may take effect yet
 }
 
 // Numbers are what a decision was made from. Durations are in seconds; an absent one was not known.

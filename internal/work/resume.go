@@ -26,8 +26,8 @@ func (e *Works) Resume() {
 		isStop := last.Verb == plan.Stop && (last.Taken || last.Reach() != ledger.NotReached && last.Answer != ledger.WasObeyed)
 		if isStop && entry.Shown == ledger.WasTold {
 			e.Beliefs[i].Falling = e.Now.Add(2 * belief.ProofStands)
-			ago := func(at time.Time) time.Time { // the clock may have been set back since, which the records tell
-				return e.Now.Add(-max(0, e.AwayFrom.Sub(at), e.Now.Sub(at)))
+			ago := func(at time.Time) time.Time { // no clock tells for how long Ebbtide was away: it may have been set meanwhile
+				return e.Now.Add(-max(0, e.AwayFrom.Sub(at)))
 			}
 			if !last.Asked.IsZero() {
 				e.obeys(i, plan.Stop, ago(last.Asked))

@@ -679,6 +679,12 @@ var bugs = []bug{
 	{name: "put-back: a stop that came to nobody has put its host into maintenance mode", by: "./internal/engine TestStories/host-that-was-off-in-maintenance", edits: []edit{
 		{"internal/ledger/node.go", "case r.Kind == Accepted && r.Op == n.Last.Op:\n\t\tn.changed(r.Outcome)", "case r.Kind == Accepted && r.Op == n.Last.Op:\n\t\tn.changed(Done)"},
 	}},
+	{name: "stop: how long ago one was sent is told by a clock that was set meanwhile", by: "./test/dst TestRegressions/a-clock-set-on-while-away", edits: []edit{
+		{"internal/work/resume.go", "-max(0, e.AwayFrom.Sub(at))", "-max(0, e.AwayFrom.Sub(at), e.Now.Sub(at))"},
+	}},
+	{name: "cache: an outage forgets what the one before it may still put back", by: "./test/dst TestRegressions/a-late-unprotect-of-an-outage-before", edits: []edit{
+		{beliefSnapshot, "Late: e.Now.Before(b.Late)", "Late: false"},
+	}},
 	{name: "put-back: a host that stays in its maintenance mode is told once", by: "./internal/engine TestStories/host-that-stays-in-maintenance", edits: []edit{
 		{"internal/work/ladder.go", "e.Beliefs[i].Seen.Protected != plan.NotKnown", "e.Beliefs[i].Seen.Protected == plan.No"},
 	}},

@@ -37,7 +37,7 @@ var programs = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	for name, pkg := range map[string]string{"ebbtide": "ebbtide/cmd/ebbtide", "vcsim": "ebbtide/test/outside/vcsim"} {
-		out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), pkg).CombinedOutput() //nolint:noctx // for all tests
+		out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), pkg).CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("%w: %s", err, out)
 		}
@@ -205,7 +205,8 @@ func (s *site) nutEnv() []string {
 }
 
 func (s *site) startUpsd() {
-	s.upsd = s.start(func() bool { return strings.Contains(s.upsc("ups", "ups.status"), "O") }, s.nutEnv(), need(s.t, "/lib/nut/upsd"), "-F", "-u", "root")
+	serves := func() bool { return strings.Contains(s.upsc("ups", "ups.status"), "O") }
+	s.upsd = s.start(serves, s.nutEnv(), need(s.t, "/lib/nut/upsd"), "-F", "-u", "root")
 }
 
 func (s *site) upsc(ups, name string) string {

@@ -15,7 +15,8 @@ import (
 func (s *site) vmsOn() int {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Second)
 	defer cancel()
-	c, err := govmomi.NewClient(ctx, &url.URL{Scheme: "https", Host: s.vcenterAt, Path: "/sdk", User: url.UserPassword("user", "pass")}, true)
+	at := &url.URL{Scheme: "https", Host: s.vcenterAt, Path: "/sdk", User: url.UserPassword("user", "pass")}
+	c, err := govmomi.NewClient(ctx, at, true)
 	if err != nil {
 		return -1
 	}

@@ -92,6 +92,7 @@ func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked tim
 	if k := e.Ledger.SupplyOf[i]; k >= 0 && seen.State == plan.On && e.Standing(k).Cycle >= ledger.CutProven && e.Supplies[k].SaysOff() {
 		seen.State = plan.Off // its own readings say that the output is off still
 	}
+	mayBeBack := e.MayHaveBeenOff(i)
 	e.Believe(i, seen, question, asked)
 	e.LeaveOn(i)
 	if e.provesNothing(i) {
@@ -99,6 +100,9 @@ func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked tim
 	}
 	e.askAround(i)
 	e.SettleIn(i)
+	if mayBeBack && e.Beliefs[i].Answer == plan.On { // and what runs on it with it, which may be up again too
+		e.RenewGuests(i, true)
+	}
 	if e.Ledger.Outage != nil {
 		if k := e.Ledger.SupplyOf[i]; k >= 0 {
 			e.seeOutput(k)

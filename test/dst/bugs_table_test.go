@@ -682,6 +682,9 @@ var bugs = []bug{
 	{name: "stop: how long ago one was sent is told by a clock that was set meanwhile", by: "./test/dst TestRegressions/a-clock-set-on-while-away", edits: []edit{
 		{"internal/work/resume.go", "-max(0, e.AwayFrom.Sub(at))", "-max(0, e.AwayFrom.Sub(at), e.Now.Sub(at))"},
 	}},
+	{name: "host: what took its stop and was silent has stayed on, and so have its guests", by: "./test/dst TestRegressions/a-host-that-took-its-stop-is-switched-on-again", edits: []edit{
+		{"internal/engine/look.go", "if mayBeBack && ", "if false && mayBeBack && "},
+	}},
 	{name: "cache: an outage forgets what the one before it may still put back", by: "./test/dst TestRegressions/a-late-unprotect-of-an-outage-before", edits: []edit{
 		{beliefSnapshot, "Late: e.Now.Before(b.Late)", "Late: false"},
 	}},

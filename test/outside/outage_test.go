@@ -172,11 +172,12 @@ func TestFlaps(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, dump(t, smartUPS))
 	s.run(policy)
-	for range 10 {
+	for i := range 10 {
 		s.says("ups.status", "OB DISCHRG")
+		s.until("Ebbtide has seen it", within, func() bool { return strings.Count(s.log(), "power failure: ups") == i+1 })
 		s.says("ups.status", "OL CHRG")
+		s.until("the outage is over", within, s.over)
 	}
-	s.until("the outage is over", within, s.over)
 	require.Equal(t, 4, s.vmsOn())
 	log, err := os.ReadFile(filepath.Join(s.dir, "nas/log"))
 	require.NoError(t, err)

@@ -178,8 +178,8 @@ func (e *Estate) isUnheardSince(i int) bool {
 	return !slices.ContainsFunc(e.Graph.Sources(i), func(f int) bool { return e.Supplies[e.Ledger.SupplyOf[f]].Heard })
 }
 
-// MayHaveBeenOff reports whether a host that took its stop has told nothing for as long as it takes to go: if it answers next it may have been
-// off, whatever it was that kept it silent.
+// MayHaveBeenOff reports whether a host that took its stop has told nothing for as long as it takes to go: if it answers next it may have
+// been off, whatever it was that kept it silent.
 func (e *Estate) MayHaveBeenOff(i int) bool {
 	decl, blank := e.Graph.Node(i), e.Beliefs[i].blank
 	return decl.Kind == plan.Host && !blank.IsZero() && e.Now.Sub(blank) > decl.OffAfter && e.AcceptedStop(i)

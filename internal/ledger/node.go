@@ -103,19 +103,6 @@ const (
 	ShownOn // after it had been off
 )
 
-// Protection is what the records show of a cache or a cluster.
-type Protection uint8
-
-// What the records show of a cache or a cluster.
-const (
-	AsSet     Protection = iota
-	Announced            // Protect is about to be commanded, for the first time
-	Changing             // it was commanded
-	Protected            // and proven
-	PutBack              // Unprotect was proven
-	BackAgain            // and it was seen otherwise since: it is put back once more
-)
-
 func (n *Node) take(ns *NodeState) {
 	was := ThenOff
 	switch ns.State {
@@ -153,19 +140,6 @@ func (l *Ledger) step(i int, r *Record) {
 	if k := l.SupplyOf[i]; k >= 0 && (verb == plan.Cut || r.Kind == Reopened) {
 		l.Outage.Supplies[k].cut(r)
 		l.settle()
-	}
-}
-
-// suspends follows the stop of what goes down in a mode of its own: it is to be taken out of that.
-func (l *Ledger) suspends(i int, r *Record) {
-	n := &l.Outage.Nodes[i]
-	switch {
-	case r.Verb == nil || *r.Verb != plan.Stop || !l.estate.Node(i).SuspendsItself():
-	case r.Kind == Intent:
-		n.changes()
-	case r.Kind == Accepted && r.Op == n.Last.Op:
-		n.changed(r.Outcome)
-	default:
 	}
 }
 
@@ -270,26 +244,6 @@ func (n *Node) begun(verb plan.Verb, r *Record) {
 	}
 }
 
-// changes follows that a command is about to leave which changes how a node is set.
-func (n *Node) changes() {
-	if n.Protection == AsSet {
-		n.Protection = Announced
-	} else {
-		n.Protection = Changing
-	}
-}
-
-// changed follows the answer to that: one that did not come to its node has changed nothing.
-func (n *Node) changed(outcome Outcome) {
-	if n.Protection != Announced {
-		return
-	}
-	n.Protection = Changing
-	if outcome == Unreached {
-		n.Protection = AsSet
-	}
-}
-
 func (n *Node) answered(verb plan.Verb, r *Record) {
 	if n.Last.Verb != verb || n.Last.Op != r.Op {
 		return
@@ -344,14 +298,6 @@ func (n *Node) proven(verb plan.Verb) {
 	}
 }
 
-// mayComeLate follows an Unprotect that nobody waits for any more: what was protected need not stay so.
-func (n *Node) mayComeLate() {
-	n.Late = true
-	if n.Protection == Protected {
-		n.Protection = Changing
-	}
-}
-
 func (n *Node) failed(verb plan.Verb, r *Record) {
 	n.GivenUp |= plan.VerbSet(verb)
 	n.Untried &^= plan.VerbSet(verb)
@@ -399,12 +345,3 @@ func (n *Node) CommandedBy(v plan.Verb) Op {
 
 // IsTouched reports whether anything was commanded on a node in this outage.
 func (n *Node) IsTouched() bool { return n.Shown != AsFound || n.Protection != AsSet }
-
-// TookProtect reports whether what was told to be protected was seen to be: where it was not, a look that shows nothing of that may
-// be too early.
-func (n *Node) TookProtect() bool { return n.Protection == Protected || n.Protection == BackAgain }
-
-// IsChanged reports whether this outage has changed a cache or a cluster, and not put it back.
-func (n *Node) IsChanged() bool {
-	return n.Protection != AsSet && n.Protection != PutBack
-}

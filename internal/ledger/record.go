@@ -13,7 +13,7 @@ type Kind string
 // The kinds of record, with the fields that are valid in each beside Seq, At and Kind. Reason is for people everywhere;
 // nothing is decided by it.
 const (
-	Opened    Kind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Off, Unfit, Replace, Digest, Mode, Members, Nodes (of the whole estate: last seen on, or on their way up); of a drill Scope, By
+	Opened    Kind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Off, Unfit, Replace, Digest, Mode, Members, Nodes (of the whole estate: last seen on, on their way up, or to be put back late); of a drill Scope, By
 	Snapshot  Kind = "snapshot"  // what was on before the first action: Nodes
 	Widened   Kind = "widened"   // the snapshot grows: a further supply fails: Supplies, Nodes (survey of those that came into scope); or, without Supplies, one that could not be asked answers: Nodes
 	Seen      Kind = "seen"      // a node that the outage does not concern is on, or is not any more; or one whose stop was taken is on, which was given up, or before its power came back: Nodes

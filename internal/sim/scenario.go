@@ -128,7 +128,7 @@ const (
 	Deny    Fault = "deny"    // carries out its first command and says that it refused
 	Busy    Fault = "busy"    // is too busy for its first two commands
 	Unready Fault = "unready" // takes a stop or a start only as every third command that it gets, and refuses the others
-	Dud     Fault = "dud"     // accepts a start and does not come up
+	Dud     Fault = "dud"     // accepts a start and does not come up, or to leave maintenance mode and stays in it
 	Freeze  Fault = "freeze"  // accepts a stop, does not answer from then on, and stays on
 	Halves  Fault = "halves"  // a cache or a cluster: its first Unprotect by what is on record is accepted, and carried out by half
 	Tardy   Fault = "tardy"   // a cache or a cluster: its first Unprotect is not answered, and takes effect long after it was given up

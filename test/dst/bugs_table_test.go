@@ -653,7 +653,7 @@ var bugs = []bug{
 		{workEpoch, "if e.AcceptedStop(h) { // or", "if h < 0 { // or"},
 	}},
 	{name: "put-back: a host stays in the maintenance mode that it went down in", by: "./internal/engine TestStories/host-in-maintenance", edits: []edit{
-		{"internal/ledger/node.go", "*r.Verb != plan.Stop || !l.estate.Node(i).SuspendsItself()", "true"},
+		{"internal/ledger/protection.go", "*r.Verb != plan.Stop || !l.estate.Node(i).SuspendsItself()", "*r.Verb != plan.Stop || true"},
 	}},
 	{name: "put-back: what a host showed before its stop tells how it was found in the next outage", by: "./internal/belief TestAStopMakesTheModeOfAHostUnknown", edits: []edit{
 		{"internal/belief/belief.go", "if node.SuspendsItself() {", "if false {"},
@@ -677,7 +677,7 @@ var bugs = []bug{
 		{beliefGoal, "return e.IsOff(i) && (!e.IsMute(i) || !e.MayHaveCycled(i))", "return e.IsOff(i)"},
 	}},
 	{name: "put-back: a stop that came to nobody has put its host into maintenance mode", by: "./internal/engine TestStories/host-that-was-off-in-maintenance", edits: []edit{
-		{"internal/ledger/node.go", "case r.Kind == Accepted && r.Op == n.Last.Op:\n\t\tn.changed(r.Outcome)", "case r.Kind == Accepted && r.Op == n.Last.Op:\n\t\tn.changed(Done)"},
+		{"internal/ledger/protection.go", "case r.Kind == Accepted && r.Op == n.Last.Op:\n\t\tn.changed(r.Outcome)", "case r.Kind == Accepted && r.Op == n.Last.Op:\n\t\tn.changed(Done)"},
 	}},
 	{name: "stop: how long ago one was sent is told by a clock that was set meanwhile", by: "./test/dst TestRegressions/a-clock-set-on-while-away", edits: []edit{
 		{"internal/work/resume.go", "-max(0, e.AwayFrom.Sub(at))", "-max(0, e.AwayFrom.Sub(at), e.Now.Sub(at))"},

@@ -105,40 +105,40 @@ func TestTheMainsAreBackAtEachStage(t *testing.T) {
 	}
 }
 
-// Ebbtide is killed at any moment, and goes on.
-func TestKilled(t *testing.T) {
+// atEach plays an outage up to each of n moments, or to one of them, and then what a test does there.
+func atEach(t *testing.T, n, one int, do func(*site)) {
+	t.Helper()
 	t.Parallel()
-	for _, i := range moments(8, 5) {
+	for _, i := range moments(n, one) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, dump(t, smartUPS))
 			s.run(policy)
 			s.says("ups.status", "OB DISCHRG")
 			s.until("it has got so far", within, func() bool { return s.moments() >= min(i, 8) })
-			s.daemon.kill()
-			s.again()
-			s.until("all is down", within, s.down)
-			s.says("ups.status", "OL CHRG")
-			s.until("all is up, and the outage over", within, func() bool { return s.over() && s.up(4) })
+			do(s)
 		})
 	}
 }
 
+// Ebbtide is killed at any moment, and goes on.
+func TestKilled(t *testing.T) {
+	atEach(t, 8, 5, func(s *site) {
+		s.daemon.kill()
+		s.again()
+		s.until("all is down", within, s.down)
+		s.says("ups.status", "OL CHRG")
+		s.until("all is up, and the outage over", within, func() bool { return s.over() && s.up(4) })
+	})
+}
+
 // vCenter goes on battery and is back, with all its VMs on, as they begin there.
 func TestVCenterRestarts(t *testing.T) {
-	t.Parallel()
-	for _, i := range moments(10, 4) {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, dump(t, smartUPS))
-			s.run(policy)
-			s.says("ups.status", "OB DISCHRG")
-			s.until("it has got so far", within, func() bool { return s.moments() >= min(i, 8) })
-			s.vcenter.kill()
-			s.startVCenter()
-			s.until("all is down", within, s.down)
-		})
-	}
+	atEach(t, 10, 4, func(s *site) {
+		s.vcenter.kill()
+		s.startVCenter()
+		s.until("all is down", within, s.down)
+	})
 }
 
 // upsd goes while the mains are out: the estate is shut down by what it said last.

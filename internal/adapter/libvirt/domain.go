@@ -94,9 +94,9 @@ func (s sight) observation() plan.Observation {
 			return plan.Observation{State: plan.Off, Detail: "off, its memory saved on disk"}
 		}
 		return plan.Observation{State: plan.Off, Detail: "shut off"}
-	case libvirt.DomainCrashed: // libvirt says so only of one whose process is kept
+	case libvirt.DomainCrashed: // libvirt says so only of one whose process is kept: neither is it off, nor does it serve anybody
 		return plan.Observation{
-			State: plan.On, Detail: "crashed, and its process is kept (on_crash: preserve)",
+			State: plan.Unknown, Detail: "crashed, and its process is kept (on_crash: preserve)",
 			Caution: `it has crashed and cannot shut down: look into it, and then "virsh destroy" it`,
 		}
 	default:

@@ -9,12 +9,13 @@ import (
 	"ebbtide/internal/plan"
 )
 
-// What runs no more is off only if its process has ended: one that has crashed may be kept, with its image open.
+// What runs no more is off only if its process has ended: one that has crashed may be kept, with its image
+// open, and serves nobody.
 func TestWhatAStateMeans(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[libvirt.DomainState]plan.State{
 		libvirt.DomainRunning: plan.On, libvirt.DomainBlocked: plan.On, libvirt.DomainPaused: plan.On, libvirt.DomainPmsuspended: plan.On,
-		libvirt.DomainShutdown: plan.Stopping, libvirt.DomainShutoff: plan.Off, libvirt.DomainCrashed: plan.On,
+		libvirt.DomainShutdown: plan.Stopping, libvirt.DomainShutoff: plan.Off, libvirt.DomainCrashed: plan.Unknown,
 		libvirt.DomainNostate: plan.Unknown,
 	} {
 		o := sight{state: state}.observation()

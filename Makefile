@@ -101,11 +101,11 @@ lint: $(LINT) $(GOFUMPT) ## vet, gofumpt and golangci-lint (built from source th
 $(LICENSES):
 	GOBIN=$(BIN) go install github.com/google/go-licenses@$(LICENSES_VERSION) && mv $(BIN)/go-licenses $@
 
-# Beside what the tool finds: Go itself, and two modules whose licence that counts lies elsewhere: Liberation's fonts, and FreeType's rasterizer, which gives a choice.
 .PHONY: outside
 outside: ## drive Ebbtide as an outsider would: a stock vCenter simulator, upsd with a real dump, sshd, at every moment
 	go test ./test/outside -count=1 -parallel 4 -args -outside.all
 
+# Beside what the tool finds: Go itself, and two modules whose licence that counts lies elsewhere: Liberation's fonts, and FreeType's rasterizer, which gives a choice.
 .PHONY: notices
 notices: $(LICENSES) ## write THIRD_PARTY_NOTICES: the licences of what the binary is linked from
 	@{ $(LICENSES) report ./cmd/ebbtide --ignore ebbtide --template deploy/notices.tmpl 2>/dev/null && \

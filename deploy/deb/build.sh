@@ -16,7 +16,9 @@ install -D -m 644 "$deploy/ebbtide.yaml" "$root/etc/ebbtide/ebbtide.yaml" # no s
 install -d -m 700 "$root/etc/ebbtide/credentials"
 install -d "$root/usr/share/doc/ebbtide/examples"
 cat "$deploy/../LICENSE" "$deploy/../THIRD_PARTY_NOTICES" >"$root/usr/share/doc/ebbtide/copyright"
-install -m 644 "$deploy"/*.rules "$deploy"/../runbooks/*.yaml "$root/usr/share/doc/ebbtide/examples/"
+install -D -m 644 "$deploy/50-ebbtide-poweroff.rules" "$root/usr/share/polkit-1/rules.d/50-ebbtide-poweroff.rules"
+install -D -m 644 "$deploy/sysusers.conf" "$root/usr/lib/sysusers.d/ebbtide.conf"
+install -m 644 "$deploy"/../runbooks/*.yaml "$root/usr/share/doc/ebbtide/examples/"
 install -m 644 "$deploy"/../README.md "$root/usr/share/doc/ebbtide/"
 
 install -d "$root/DEBIAN"
@@ -29,8 +31,9 @@ Architecture: $arch
 Maintainer: The developers of Ebbtide <root@localhost>
 Section: admin
 Priority: optional
-Depends: init-system-helpers
-Suggests: nut-server, polkitd
+Depends: init-system-helpers, systemd
+Recommends: polkitd
+Suggests: nut-server
 Description: takes a server room down in order when the mains fail, and brings it back
  Ebbtide watches UPSes through NUT and follows a run book: it switches caches to
  write-through and flushes them, shuts down VMs, hosts and storage in order and

@@ -51,7 +51,7 @@ type Daemon struct {
 	began      time.Time
 	site       atomic.Pointer[site] // the estate as it is now
 	asides     atomic.Pointer[[]string]
-	lacks      atomic.Pointer[[]string] // what supplies can't do of what the runbook wants, as they said when Ebbtide began
+	lacks      atomic.Pointer[[]string] // what supplies, and this machine, can't do of what the runbook wants, as they said when Ebbtide began
 	learned    *learning
 	moved      chan struct{} // has something when there are new records
 	feed       feed
@@ -185,7 +185,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	helpers.Go(func() { d.supervise(run) })
 	helpers.Go(func() { d.refresh(run) })
 	helpers.Go(func() { d.tellWaits(run) })
-	helpers.Go(func() { d.checkSupplies(run, d.site.Load()) })
+	helpers.Go(func() { d.checkMeans(run, d.site.Load()) })
 	d.log.Info("running", "runbook", d.site.Load().Runbook.Name, "mode", d.conduct.mode(), "listen", d.options.Config.Listen.String())
 
 	var err error

@@ -26,7 +26,7 @@ type Status struct {
 	Text    string      `json:"text"`                         // in one line
 	// selectors that have never answered: nothing is known of what they stand for
 	Blind []string `json:"blind,omitempty"`
-	// what supplies can't do of what the runbook wants of them: a cut that is rehearsed would be refused
+	// what supplies, and this machine, can't do of what the runbook wants of them: a cut, a power-off that would be refused
 	Lacks  []string           `json:"lacks,omitempty"`
 	Policy []string           `json:"policy"` // what is done when, a sentence each
 	Proofs Proofs             `json:"proofs"`

@@ -10,15 +10,42 @@ import (
 	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/estate"
 	"ebbtide/internal/nut"
+	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/runbook"
 	"ebbtide/internal/schema"
 )
 
+// checkMeans asks whether there is all that the last steps of an outage need, when it is too late to ask: what cuts the
+// outputs, and what powers this machine off. It tells people what is wrong.
+func (d *Daemon) checkMeans(ctx context.Context, s *site) {
+	lacks := append(d.checkSupplies(ctx, s), d.checkSelf(ctx, s)...)
+	d.lacks.Store(&lacks)
+}
+
+// checkSelf asks whether this machine can be powered off by us.
+func (d *Daemon) checkSelf(ctx context.Context, s *site) (lacks []string) {
+	for i := range s.compiled.Estate.Len() {
+		id := s.compiled.Estate.Node(i).ID
+		if s.compiled.Estate.Node(i).Kind != plan.Self {
+			continue
+		}
+		n, ok := s.Node(id)
+		if !ok {
+			continue
+		}
+		if seen, err := n.Probe(ctx); err == nil && seen.Caution != "" {
+			d.log.Error("the machine that runs Ebbtide can't be powered off", keyNode, id, "lack", seen.Caution)
+			d.notify(false, id+": "+seen.Caution)
+			lacks = append(lacks, id+": "+seen.Caution)
+		}
+	}
+	return lacks
+}
+
 // checkSupplies asks each server whether its UPS offers what the runbook wants of it, and whether it knows the user that a
-// supply names, and tells people what is wrong.
-func (d *Daemon) checkSupplies(ctx context.Context, s *site) {
-	var lacks []string
+// supply names.
+func (d *Daemon) checkSupplies(ctx context.Context, s *site) (lacks []string) {
 	for i := range s.Runbook.Supplies {
 		decl := &s.Runbook.Supplies[i]
 		offer, err := s.Examine(ctx, decl)
@@ -39,7 +66,7 @@ func (d *Daemon) checkSupplies(ctx context.Context, s *site) {
 			lacks = append(lacks, decl.ID+": it is unknown whether its output can be cut: "+printable.Text(err.Error(), 1000))
 		}
 	}
-	d.lacks.Store(&lacks)
+	return lacks
 }
 
 // servers gathers the supplies by the server that they are read from.

@@ -47,13 +47,13 @@ func TestTheUnitGivesNothingAway(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]string{
-		"DynamicUser": "yes", "CapabilityBoundingSet": "", "AmbientCapabilities": "", "NoNewPrivileges": "yes", "ProtectSystem": "strict",
+		"User": "ebbtide", "CapabilityBoundingSet": "", "AmbientCapabilities": "", "NoNewPrivileges": "yes", "ProtectSystem": "strict",
 		"ProtectHome":        "yes",
 		"StateDirectoryMode": "0700", "UMask": "0077", "LimitCORE": "0", "NotifyAccess": "main",
 		"RestrictAddressFamilies": "AF_INET AF_INET6 AF_UNIX", "ProtectProc": "invisible",
 	} {
 		require.Equal(t, []string{want}, set[key], key)
 	}
-	require.Empty(t, set["User"], "a user of its own, made for it, and root never")
+	require.Empty(t, set["DynamicUser"], "the message bus, and so logind, turns dynamic users away")
 	require.Empty(t, set["Environment"], "the environment is no place for secrets")
 }

@@ -246,11 +246,12 @@ func (h *Host) Until(what string, good func(out string) bool, argv ...string) st
 	h.until(bootWithin, what, func() bool {
 		out, _ = h.Exec(argv...)
 		return good(out)
-	})
+	}, &out)
 	return out
 }
 
-func (h *Host) until(within time.Duration, what string, good func() bool) {
+// until waits for what is good. It says in the end what came last, if that is given.
+func (h *Host) until(within time.Duration, what string, good func() bool, last ...*string) {
 	h.t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -263,6 +264,9 @@ func (h *Host) until(within time.Duration, what string, good func() bool) {
 	b, off := h.last, h.running == nil
 	h.mu.Unlock()
 	h.PowerOff() // its log may be read now
+	for _, l := range last {
+		h.t.Logf("what %s printed last:\n%s", h.Name, *l)
+	}
 	if off {
 		h.t.Fatalf("%s can't %s: it is off:\n%s", h.Name, what, b.log.String())
 	}

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/test/host"
 )
@@ -31,29 +33,8 @@ policy:
 // when there is a run book, says when it is ready, runs as a user of its own with nothing but its state to write, reads its
 // secrets as credentials, is killed and started again when it hangs, keeps its journal over an upgrade, and goes with a purge.
 func TestThePackageUnderSystemd(t *testing.T) {
-	host.Need(t)
 	upsd := nuttest.Start(t, nuttest.Config{UPSes: []string{"ups"}})
-	deb := buildPackage(t)
-	files := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(files, name)
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		return path
-	}
-	text := strings.NewReplacer("%s\", username", upsd.Addr+"\", username", "username: %s",
-		"username: "+nuttest.Admin).Replace(packagedText)
-	h := host.Boot(t, "packaged", host.Options{Binds: map[string]string{
-		deb:                                  "/run/ebbtide.deb",
-		write("runbook.yaml", text):          "/run/runbook.yaml",
-		write("upsd", nuttest.AdminPassword): "/run/upsd",
-		write("credentials.conf", "[Service]\nLoadCredential=upsd:/run/upsd\n"): "/etc/systemd/system/ebbtide.service.d/credentials.conf",
-	}})
-	do := func(argv ...string) string {
-		t.Helper()
-		out, err := h.Exec(argv...)
-		require.NoError(t, err, "%s: %s", strings.Join(argv, " "), out)
-		return strings.TrimSpace(out)
-	}
+	h, do := bootForPackage(t, "packaged", upsd.Addr)
 	show := func(property string) string {
 		t.Helper()
 		return do("systemctl", "show", "--value", "--property="+property, "ebbtide.service")
@@ -64,7 +45,6 @@ func TestThePackageUnderSystemd(t *testing.T) {
 			"--property="+property, "ebbtide.service")
 	}
 
-	do("rm", "-f", "/usr/sbin/policy-rc.d") // a container image's, which keeps packages from starting anything
 	require.Contains(t, do("dpkg", "-i", "/run/ebbtide.deb"), "write /etc/ebbtide/runbook.yaml")
 	is("ActiveState", "inactive")
 	require.Equal(t, "enabled", do("systemctl", "is-enabled", "ebbtide.service"))
@@ -81,10 +61,11 @@ func TestThePackageUnderSystemd(t *testing.T) {
 	pid := show("MainPID")
 	uid, err := strconv.Atoi(strings.Fields(do("sh", "-c", "grep ^Uid: /proc/"+pid+"/status"))[1])
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, uid, 61184, "systemd's range for dynamic users")
+	require.Equal(t, do("id", "-u", "ebbtide"), strconv.Itoa(uid))
+	require.NotZero(t, uid)
 	h.Until("a supply that is read", func(out string) bool { return strings.Contains(out, "on line") }, "ebbtide", "status")
-	require.Equal(t, "700", do("stat", "-L", "-c", "%a", "/var/lib/private/ebbtide"))
-	require.NotEqual(t, "0", do("stat", "-c", "%s", "/var/lib/private/ebbtide/journal.db"))
+	require.Equal(t, "700", do("stat", "-c", "%a", "/var/lib/ebbtide"))
+	require.NotEqual(t, "0", do("stat", "-c", "%s", "/var/lib/ebbtide/journal.db"))
 	require.NotContains(t, do("journalctl", "--unit=ebbtide.service"), "credential") // it would be told if the secret could not be read
 	_, err = h.Exec("sh", "-c", "cat /proc/"+pid+"/environ | tr '\\0' '\\n' | grep -F '"+nuttest.AdminPassword+"'")
 	require.Error(t, err, "the secret stands in no environment")
@@ -95,15 +76,75 @@ func TestThePackageUnderSystemd(t *testing.T) {
 	require.NotEqual(t, pid, show("MainPID"))
 	require.Contains(t, do("journalctl", "--unit=ebbtide.service"), "watchdog")
 
-	before := do("stat", "-c", "%i", "/var/lib/private/ebbtide/journal.db")
+	before := do("stat", "-c", "%i", "/var/lib/ebbtide/journal.db")
 	require.Contains(t, do("dpkg", "-i", "/run/ebbtide.deb"), "Setting up ebbtide")
 	is("ActiveState", "active")
-	require.Equal(t, before, do("stat", "-c", "%i", "/var/lib/private/ebbtide/journal.db"))
+	require.Equal(t, before, do("stat", "-c", "%i", "/var/lib/ebbtide/journal.db"))
 
 	do("dpkg", "--purge", "ebbtide")
 	is("ActiveState", "inactive")
-	_, err = h.Exec("test", "-e", "/var/lib/private/ebbtide")
+	_, err = h.Exec("test", "-e", "/var/lib/ebbtide")
 	require.Error(t, err, "a purge leaves nothing")
+}
+
+// TestThePackagePowersItsOwnMachineOff: the last step of a run book with a node of type self is this machine's own
+// power-off, by a user that may do nothing else. The package alone is enough for it, and without its rule the daemon says
+// at its start that it can't.
+func TestThePackagePowersItsOwnMachineOff(t *testing.T) {
+	upsd := nuttest.Start(t, nuttest.Config{UPSes: []string{"ups"}})
+	ups := upsd.Driver("ups").Machine(nuttest.Traits{Commands: []string{"shutdown.return"}, OffDelay: 60, OnDelay: 120, HasTimer: true})
+	h, do := bootForPackage(t, "lastone", upsd.Addr)
+	do("dpkg", "-i", "/run/ebbtide.deb")
+	do("install", "-m", "644", "/run/runbook.yaml", "/etc/ebbtide/runbook.yaml")
+	do("sed", "-i", "s/^armed: false/armed: true/", "/etc/ebbtide/ebbtide.yaml")
+	status := func(what string, says bool) {
+		t.Helper()
+		h.Until(what, func(out string) bool {
+			return strings.Contains(out, "on line") && strings.Contains(out, "power this machine off") == says
+		}, "ebbtide", "status")
+	}
+
+	const rule = "/usr/share/polkit-1/rules.d/50-ebbtide-poweroff.rules"
+	do("mv", rule, "/run/rule")
+	do("systemctl", "start", "ebbtide.service")
+	status("a warning that it may not", true)
+	do("mv", "/run/rule", rule)
+	h.Until("polkit to read its rules again", func(out string) bool { return strings.Contains(out, "yes") }, "systemd-run", "--wait",
+		"--pipe", "--quiet", "--property=User=ebbtide", "busctl", "call", "org.freedesktop.login1", "/org/freedesktop/login1",
+		"org.freedesktop.login1.Manager", "CanPowerOff")
+	do("systemctl", "restart", "ebbtide.service")
+	status("no such warning", false)
+
+	ups.Mains(false)
+	peertest.Until(t, "the machine to be off", func() bool { return !h.On() }, func() string { return strings.Join(ups.Story(), ", ") })
+	require.True(t, ups.Told("cut armed"), "%v", ups.Story())
+	require.False(t, ups.Told("output off"), "it went by itself, and not with its power: %v", ups.Story())
+}
+
+// bootForPackage boots a machine that has all but the package itself, which lies in /run, and gives what runs a command there.
+func bootForPackage(t *testing.T, name, upsd string) (h *host.Host, do func(argv ...string) string) {
+	t.Helper()
+	host.Need(t)
+	files := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(files, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	h = host.Boot(t, name, host.Options{Binds: map[string]string{
+		buildPackage(t): "/run/ebbtide.deb",
+		write("runbook.yaml", fmt.Sprintf(packagedText, upsd, nuttest.Admin)):   "/run/runbook.yaml",
+		write("upsd", nuttest.AdminPassword):                                    "/run/upsd",
+		write("credentials.conf", "[Service]\nLoadCredential=upsd:/run/upsd\n"): "/etc/systemd/system/ebbtide.service.d/credentials.conf",
+	}})
+	do = func(argv ...string) string {
+		t.Helper()
+		out, err := h.Exec(argv...)
+		require.NoError(t, err, "%s: %s", strings.Join(argv, " "), out)
+		return strings.TrimSpace(out)
+	}
+	do("rm", "-f", "/usr/sbin/policy-rc.d") // a container image's, which keeps packages from starting anything
+	return h, do
 }
 
 // buildPackage builds the Debian package of the program under test, and shows that it is the same each time.

@@ -39,7 +39,11 @@ func Family(armed bool) adapter.Family {
 			ByHand: byHand,
 		}.Any()},
 		Open: func(d schema.Node, _ adapter.Conn, _ func(string) (adapter.Conn, error)) (adapter.Node, error) {
-			return node{id: d.ID, stop: d.Spec.(*Spec).stop(), armed: armed}, nil
+			n := node{id: d.ID, stop: d.Spec.(*Spec).stop(), armed: armed}
+			if len(d.Spec.(*Spec).Stop) == 0 {
+				n.logind = &logind{ask: canPowerOff}
+			}
+			return n, nil
 		},
 	}
 }
@@ -68,17 +72,22 @@ func byHand(_ *schema.Node, spec *Spec, _ func(string) manual.Endpoint) manual.P
 }
 
 type node struct {
-	id    string
-	stop  []string
-	armed bool
+	id     string
+	stop   []string
+	armed  bool
+	logind *logind // nil: the runbook names a stop of its own, about which nobody can be asked
 }
 
-// Probe says On: whoever can ask is running.
+// Probe says On: whoever can ask is running. Where logind would not let our user power this machine off, it cautions.
 func (n node) Probe(ctx context.Context) (plan.Observation, error) {
+	seen := plan.Observation{State: plan.On, Detail: "this machine"}
+	if n.logind != nil {
+		seen.Caution = n.logind.caution(ctx)
+	}
 	if ctx.Err() != nil {
 		return plan.Observation{}, context.Cause(ctx)
 	}
-	return plan.Observation{State: plan.On, Detail: "this machine"}, nil
+	return seen, nil
 }
 
 // Do powers this machine off.

@@ -49,3 +49,45 @@ func TestTheDefaultIsSystemctl(t *testing.T) {
 	require.Empty(t, Family(false).Nodes[0].Check(&Spec{}))
 	require.Len(t, Family(false).Nodes[0].Check(&Spec{Stop: []string{""}}), 1)
 }
+
+func TestWhatLogindSaysIsHeeded(t *testing.T) {
+	for _, c := range []struct {
+		prints, cautions string
+	}{
+		{`s "yes"`, ""},
+		{`s "na"`, "can't power itself off"},
+		{`s "no"`, `CanPowerOff: "no"): install polkitd`},
+		{`s "challenge"`, `CanPowerOff: "challenge"): install polkitd`},
+		{"", "CanPowerOff: )"},
+	} {
+		n := node{id: "me", logind: &logind{ask: []string{"printf", "%s\n", c.prints}}}
+		seen, err := n.Probe(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, plan.On, seen.State)
+		if c.cautions == "" {
+			require.Empty(t, seen.Caution)
+		} else {
+			require.Contains(t, seen.Caution, c.cautions)
+		}
+	}
+	for _, ask := range [][]string{{"sh", "-c", "echo no bus >&2; exit 1"}, {"/nowhere/busctl"}} {
+		seen, err := node{id: "me", logind: &logind{ask: ask}}.Probe(t.Context())
+		require.NoError(t, err, "it is on, whatever can be asked")
+		require.Contains(t, seen.Caution, "it is unknown whether")
+	}
+}
+
+func TestLogindIsNotAskedEachTime(t *testing.T) {
+	asked := filepath.Join(t.TempDir(), "asked")
+	n := node{id: "me", logind: &logind{ask: []string{"sh", "-c", "echo x >> " + asked + `; echo 's "yes"'`}}}
+	for range 3 {
+		seen, err := n.Probe(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, seen.Caution)
+	}
+	text, err := os.ReadFile(asked)
+	require.NoError(t, err)
+	require.Equal(t, "x\n", string(text))
+	require.Nil(t, open(t, false, "halt").(node).logind, "of another program nobody can be asked")
+	require.NotNil(t, open(t, false).(node).logind)
+}

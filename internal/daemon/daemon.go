@@ -51,7 +51,7 @@ type Daemon struct {
 	began      time.Time
 	site       atomic.Pointer[site] // the estate as it is now
 	asides     atomic.Pointer[[]string]
-	lacks      atomic.Pointer[[]string] // what supplies, and this machine, can't do of what the runbook wants, as they said when Ebbtide began
+	lacks      atomic.Pointer[[]string] // what supplies, and this machine, can't do of what the runbook wants, as they said at the start
 	learned    *learning
 	moved      chan struct{} // has something when there are new records
 	feed       feed

@@ -125,12 +125,12 @@ func (e *Engine) writeDown(i int, kind ledger.Kind, verb plan.Verb, reason strin
 
 func (e *Engine) stopAfterAll(i int) {
 	e.writeDown(i, ledger.Reopened, plan.Stop, "could not be reached when it was given up, but answers now", "")
-	e.Notify(true, e.ID(i)+" was given up but answers now: it is stopped after all")
+	e.Notify(true, e.ID(i)+" was given up but answers now: it "+e.Would("is", "would be")+" stopped after all")
 }
 
 func (e *Engine) putBackAfterAll(i int) {
 	e.writeDown(i, ledger.Reopened, plan.Unprotect, "could not be reached when it was given up, but answers now", "")
-	e.Notify(true, e.ID(i)+" could not be put back as it was, but answers now: it is put back after all")
+	e.Notify(true, e.ID(i)+" could not be put back as it was, but answers now: it "+e.Would("is", "would be")+" put back after all")
 }
 
 // backByItself believes a look only if its answer is of now, however long that took: a node that was told to stop may have gone since.
@@ -150,7 +150,7 @@ func (e *Engine) askItsFeeds(i int) {
 
 func (e *Engine) stopOnceMore(i int) {
 	e.writeDown(i, ledger.Reopened, plan.Stop, "was proven off but is no longer off", "")
-	e.Notify(true, e.ID(i)+" was off and is "+e.Beliefs[i].Seen.State.String()+" again: it is stopped again")
+	e.Notify(true, e.ID(i)+" was off and is "+e.Beliefs[i].Seen.State.String()+" again: it "+e.Would("is", "would be")+" stopped again")
 }
 
 // cycledUnseen lists, of a node that was off, that only the return of its power starts, and that is up, the supplies that were to be
@@ -198,9 +198,9 @@ func (e *Engine) fell(i int, verb plan.Verb) {
 	}
 	if entry.Relapses+1 < max(decl.Attempts, 2) && state != plan.Gone {
 		e.Record(ledger.Record{Kind: ledger.Reopened, Step: ledger.Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
-		e.Notify(true, decl.ID+" "+why+": it is "+what+" again")
+		e.Notify(true, decl.ID+" "+why+": it "+e.Would("is ", "would be ")+what+" again")
 		return
 	}
 	e.Record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
-	e.Notify(true, decl.ID+" did not stay "+what+"; no further attempt is made")
+	e.Notify(true, decl.ID+" did not stay "+what+"; no further attempt "+e.Would("is", "would be")+" made")
 }

@@ -194,7 +194,7 @@ func (e *Engine) cutNotMade(k int) {
 	if s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 && !e.NeedsCycle(k) {
 		e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: "it " +
 			why + ", and its mains are back"})
-		e.Notify(true, id+" is not cut: it "+why+", its mains are back, and nothing is waiting for the cut")
+		e.Notify(true, id+e.Would(" is not cut", " would not be cut")+": it "+why+", its mains are back, and nothing is waiting for the cut")
 		return
 	}
 	if e.Standing(k).Missed+1 >= max(e.Graph.Node(s.Node).Attempts, 2) {
@@ -202,6 +202,6 @@ func (e *Engine) cutNotMade(k int) {
 		e.Notify(true, "could not cut the output of "+id+": it "+why+"; "+e.ByHand(k))
 	} else {
 		e.Record(ledger.Record{Kind: ledger.Reopened, Step: ledger.Step{Node: id, Verb: &verb, State: &state}, Reason: why})
-		e.Notify(true, "the output of "+id+" is on: it "+why+", and is cut again")
+		e.Notify(true, "the output of "+id+" is on: it "+why+e.Would(", and is cut again", ", and would be cut again"))
 	}
 }

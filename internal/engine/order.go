@@ -62,7 +62,7 @@ func (e *Engine) aboutAbort(verb ledger.OrderVerb) string {
 	if verb != ledger.Abort || len(ids) == 0 {
 		return ""
 	}
-	return ": nothing more is shut down for " + strings.Join(ids, ", ") + " until mains power is back there; a power failure at any other UPS is handled as usual"
+	return e.Would(": nothing more is shut down for ", ": nothing more would be shut down for ") + strings.Join(ids, ", ") + " until mains power is back there; a power failure at any other UPS is handled as usual"
 }
 
 // aboutHold says what a hold comes too late for.
@@ -164,7 +164,7 @@ func (e *Engine) confirmMains(k int, by string) {
 	}
 	e.Cycled(k, why)
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
-	e.Notify(true, id+" counts as back: nothing more is stopped for it, and nothing is started on it until it is heard")
+	e.Notify(true, id+" counts as back: nothing more "+e.Would("is stopped for it, and nothing is", "would be stopped for it, and nothing")+" started on it until it is heard")
 }
 
 // hasBegun reports whether the way down has begun for a supply that fails, or that is off or to be cut.

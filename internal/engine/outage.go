@@ -138,7 +138,7 @@ func (e *Engine) looksOver() bool {
 	}
 	if e.settleBy.IsZero() {
 		e.settleBy = e.Now.Add(settleFor)
-		e.Notify(true, "waiting "+english.Span(settleFor)+" for a node that was given up while starting: if it comes up after all, what depends on it is started")
+		e.Notify(true, "waiting "+english.Span(settleFor)+" for a node that was given up while starting: if it comes up after all, what depends on it "+e.Would("is", "would be")+" started")
 	}
 	return !e.Now.Before(e.settleBy)
 }
@@ -183,7 +183,7 @@ func (e *Engine) close() {
 	case !touched && !e.Ledger.Outage.Drill.Was && !e.Ledger.Outage.Drill.On():
 		reasons = append(reasons, "power is back; nothing had to be done")
 	default:
-		reasons = append(reasons, "everything that was on is on again")
+		reasons = append(reasons, "everything that was on "+e.Would("is", "would be")+" on again")
 	}
 	if len(doubtful) > 0 {
 		reasons = append(reasons, "no answer when the outage began, not on now: "+named(doubtful))

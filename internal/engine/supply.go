@@ -172,7 +172,7 @@ func (e *Engine) warnOfSilence(k int) {
 	case now == longSilent && out:
 		e.Notify(true, id+": "+s.State.String()+"; the power failure is assumed to continue")
 	case now == longSilent:
-		e.Notify(true, id+": "+s.State.String()+"; a mains failure would go unnoticed, and nothing is started on it until it answers again")
+		e.Notify(true, id+": "+s.State.String()+"; a mains failure would go unnoticed, and nothing "+e.Would("is", "would be")+" started on it until it answers again")
 	case said != noSilence:
 		e.Notify(false, id+" answers again: "+e.Tells(s))
 	}
@@ -222,7 +222,7 @@ func (e *Engine) fails(k int) {
 		word = " again: "
 	}
 	if e.Standing(k).Cycle.IsOurs() && s.State.Mains == power.MainsOnline {
-		e.Notify(false, id+" is on line and its output is off, as commanded")
+		e.Notify(false, id+" is on line and its output "+e.Would("is off, as commanded", "would be off"))
 	} else {
 		e.Notify(true, "power failure: "+id+word+e.Tells(s)+e.onHold("stopped for it"))
 	}
@@ -289,7 +289,7 @@ func (e *Engine) judgeGate(k int) {
 	bears := !s.State.Bypass && !s.State.Overload
 	if !e.Live(k) || !bears {
 		if s.Gate && !bears {
-			e.Notify(true, e.ID(s.Node)+" is "+s.State.String()+": nothing more is started on it until that ends")
+			e.Notify(true, e.ID(s.Node)+" is "+s.State.String()+": nothing more "+e.Would("is", "would be")+" started on it until that ends")
 		}
 		s.Gate = false
 		if e.Standing(k).Cycle == ledger.Committed && !e.Policy.Restore.Holds(e.Facts(s)) {

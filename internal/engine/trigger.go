@@ -170,11 +170,11 @@ func (e *Engine) endingOf(k int) ending {
 func (e *Engine) keptOn(st *ledger.Standing) string {
 	switch {
 	case e.Ledger.Outage.Orders.Hold:
-		return "nothing is stopped or cut, because the outage is on hold: `ebbtide resume` ends the hold"
+		return "nothing " + e.Would("is", "would be") + " stopped or cut, because the outage is on hold: `ebbtide resume` ends the hold"
 	case st.Fails == ledger.CalledOff:
-		return "nothing is stopped or cut, because the shutdown was aborted: shut down by hand what must not lose power"
+		return "nothing " + e.Would("is", "would be") + " stopped or cut, because the shutdown was aborted: shut down by hand what must not lose power"
 	case !st.Stages[len(st.Stages)-1]:
-		return "its shutdown has not started (trigger: " + e.Policy.Shutdown.String() + "): `ebbtide go` starts it now"
+		return "its shutdown " + e.Would("has not started", "would not have started") + " (trigger: " + e.Policy.Shutdown.String() + ")" + e.Would(": `ebbtide go` starts it now", "; while Ebbtide only observes, nothing starts it")
 	}
 	return ""
 }

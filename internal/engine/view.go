@@ -4,6 +4,7 @@ import (
 	"ebbtide/internal/belief"
 	"ebbtide/internal/foresight"
 	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 	"ebbtide/internal/want"
 )
@@ -25,7 +26,8 @@ func (e *Engine) View() View {
 	for i := range e.Beliefs {
 		decl := e.Graph.Node(i)
 		nv := NodeView{ID: decl.ID, Type: decl.Type, Group: decl.Group, Seen: e.Beliefs[i].Seen, SeenAt: e.Beliefs[i].SeenAt}
-		nv.Waits, nv.Why = e.whyOf(i)
+		why, text := e.whyOf(i)
+		nv.Waits, nv.Why = why.Code, text
 		nv.Asks = nv.Waits == want.PersonAsked && nv.Why != ""
 		if e.Beliefs[i].Answer != e.Beliefs[i].Seen.State && !e.IsOff(i) {
 			nv.Seen.State = e.Beliefs[i].Answer
@@ -33,7 +35,7 @@ func (e *Engine) View() View {
 		nv.Doing = e.Doing(i)
 		nv.InScope = e.Ledger.Outage != nil && e.Ledger.Outage.Scope[i]
 		if v.Waiting == "" || nv.Asks && !asks { // who is asked is told that first
-			v.Waiting = nv.Why
+			v.Waiting = e.root(why, text)
 		}
 		asks = asks || nv.Asks
 		v.Nodes = append(v.Nodes, nv)
@@ -69,19 +71,36 @@ func (e *Engine) waiting(first string, asks bool) string {
 	return first
 }
 
+// root follows what a node waits for to what that waits for in turn: the last of them is what holds them all up.
+func (e *Engine) root(why want.Why, text string) string {
+	for range e.Beliefs {
+		if why.Code != want.OthersFirst || why.Node < 0 {
+			break
+		}
+		next, said := e.whyOf(why.Node)
+		if said == "" {
+			break
+		}
+		why, text = next, said
+	}
+	return text
+}
+
 // whyOf says what a node waits for; "" if it waits for nothing.
-func (e *Engine) whyOf(i int) (want.WhyCode, string) {
+func (e *Engine) whyOf(i int) (want.Why, string) {
 	if e.Ledger.Outage == nil {
-		return want.NothingToDo, ""
+		return want.Why{Code: want.NothingToDo}, ""
 	}
 	if e.AsksAPerson(i) {
-		return want.PersonAsked, e.AskedFor(i)
+		return want.Why{Code: want.PersonAsked, Node: i}, e.AskedFor(i)
 	}
 	if why := e.PutOff(i); why.Code != want.NothingToDo {
-		return why.Code, e.Text(why)
+		return why, e.Text(why)
 	}
 	for _, id := range e.Course.Of[i] {
-		if e.Course.Stands[id] == want.Proven || e.Course.Steps[id].Milestone {
+		s := &e.Course.Steps[id]
+		isSo := s.Goal == plan.Up && e.IsBack(id) || s.Goal == plan.Down && e.IsDone(id)
+		if e.Course.Stands[id] == want.Proven || s.Milestone || isSo {
 			continue
 		}
 		why := e.WaitsFor(id)
@@ -89,10 +108,10 @@ func (e *Engine) whyOf(i int) (want.WhyCode, string) {
 			why.Node = i
 		}
 		if text := e.Text(why); text != "" {
-			return why.Code, text
+			return why, text
 		}
 	}
-	return want.NothingToDo, ""
+	return want.Why{Code: want.NothingToDo}, ""
 }
 
 func (e *Engine) viewOf(k int) SupplyView {

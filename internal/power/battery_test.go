@@ -205,6 +205,24 @@ func TestAStretchTeachesAtOnce(t *testing.T) {
 	require.False(t, again)
 }
 
+// A UPS that calls its battery low early, as it may be told to, and goes on for as long again: what it gave until then is what counts, and
+// so little of it says nothing.
+func TestAnEarlyLowBatteryTeachesNothing(t *testing.T) {
+	c := newCell(proven, 600)
+	c.run(60)
+	c.mains = false
+	c.run(28)
+	c.replace = LB
+	c.run(90)
+	d, told := c.t.Discharge(c.now)
+	require.True(t, told)
+	require.True(t, d.Empty)
+	require.InDelta(t, 28, d.Took.Seconds(), 1, "until the UPS called it low")
+	require.InDelta(t, 28, d.Burn, 1)
+	require.InDelta(t, 95, d.To, 1)
+	require.False(t, d.Tells())
+}
+
 func TestABatteryThatFailedCountsForHalf(t *testing.T) {
 	healthy := newCell(proven, 600)
 	whole := healthy.run(60).Left.Value

@@ -190,11 +190,11 @@ func (c Condition) Missing(f Facts) string {
 		}
 	case ChargeAbove:
 		if s.Refilled.Known && s.Refilled.Value < c.Than {
-			return fmt.Sprintf("%s (counted as %.0f%%%s)", c, math.Floor(s.Refilled.Value), s.disbelief())
+			return fmt.Sprintf("%s (now counted as %.0f%%%s)", c.required(), math.Floor(s.Refilled.Value), s.disbelief())
 		}
 	case RechargedFor:
 		if s.Refilled.Known {
-			return fmt.Sprintf("%s (counted as %.0f%%%s)", c, math.Floor(s.Refilled.Value), s.disbelief())
+			return fmt.Sprintf("%s (now counted as %.0f%%%s)", c.required(), math.Floor(s.Refilled.Value), s.disbelief())
 		}
 	case Any, All:
 		var missing []string
@@ -208,6 +208,9 @@ func (c Condition) Missing(f Facts) string {
 	}
 	return c.String()
 }
+
+// required says a condition that does not hold yet.
+func (c Condition) required() string { return strings.Replace(c.String(), " is ", " has to be ", 1) }
 
 // disbelief says what a gauge says that is not believed yet: a charge does not rise by more than its time allows.
 func (s *State) disbelief() string {

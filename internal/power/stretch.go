@@ -8,7 +8,9 @@ type stretch struct {
 	unheard  given // since then: counted once the supply says that it is on battery still
 	charged  bool
 	from, to float64 // charge, as fractions
-	low      bool    // the UPS called its battery low
+	low      bool    // the UPS called its battery low,
+	lowAt    given   // when it had given this,
+	lowTo    float64 // down to this charge
 	drill    bool    // it was on purpose
 	onRecord bool    // it has gone on record
 }
@@ -49,14 +51,27 @@ func (s *stretch) charge(c float64) {
 	s.to = c
 }
 
+// callsLow notes that the UPS calls its battery low: what it has given until then is what it holds.
+func (s *stretch) callsLow() {
+	if !s.low {
+		s.low, s.lowAt, s.lowTo = true, s.given, s.to
+	}
+}
+
 // discharge gives the account so far; false where there is none, or it has been told.
 func (s *stretch) discharge(at time.Time) (Discharge, bool) {
 	if s.onRecord || s.took <= 0 {
 		return Discharge{}, false
 	}
-	d := Discharge{At: at, Burn: s.burn, Took: s.took, Load: 100 * s.loaded / s.took.Seconds(), Empty: s.low, Drill: s.drill}
+	given, to := s.given, s.to
+	if s.low && s.lowAt.took > 0 { // what it gives beyond that is no part of what it is counted on for
+		given, to = s.lowAt, s.lowTo
+	}
+	d := Discharge{
+		At: at, Burn: given.burn, Took: given.took, Load: 100 * given.loaded / given.took.Seconds(), Empty: s.low, Drill: s.drill,
+	}
 	if s.charged {
-		d.From, d.To = 100*s.from, 100*s.to
+		d.From, d.To = 100*s.from, 100*to
 	}
 	return d, true
 }

@@ -1,6 +1,7 @@
 package want
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -83,6 +84,12 @@ var whyTexts = [WhyCodes]string{
 	NoJournal:     "waiting for the journal: nothing is started without it",
 }
 
+// whyObserved are those that would read as if there were something to do.
+var whyObserved = map[WhyCode]string{
+	GivenUp:   "given up: {} would not have been proven",
+	NotProven: "waiting for {}, which would have been given up",
+}
+
 // Text says it in words.
 func (e *Wants) Text(w Why) string {
 	about := ""
@@ -106,7 +113,11 @@ func (e *Wants) Text(w Why) string {
 		about = e.GateText(w.Node)
 	default:
 	}
-	return strings.Replace(whyTexts[w.Code], "{}", about, 1)
+	text := whyTexts[w.Code]
+	if e.Observes {
+		text = cmp.Or(whyObserved[w.Code], text)
+	}
+	return strings.Replace(text, "{}", about, 1)
 }
 
 // FeedsOf names the supplies that feed a node.

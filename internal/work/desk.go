@@ -179,10 +179,18 @@ func (e *Works) Ends(i int) bool {
 // askByHand tells people of a person's step. Of one that is only observed nobody may think that it is to be done.
 func (e *Works) askByHand(s *want.Step, notes string) {
 	if e.Observes {
-		e.Notify(false, fmt.Sprintf("would ask for this to be done by hand: %s %s (%s); nothing needs to be done", s.Verb, s.Name, notes))
+		e.Notify(false, fmt.Sprintf("would ask for this to be %s by hand: %s (%s); nothing needs to be done", handed(s.Verb, "done", "undone"), s.Name, notes))
 		return
 	}
-	e.Notify(true, fmt.Sprintf("please do by hand: %s %s (%s); then run `ebbtide confirm %s`", s.Verb, s.Name, notes, s.Name))
+	e.Notify(true, fmt.Sprintf("please %s by hand: %s (%s); then run `ebbtide confirm %s`", handed(s.Verb, "do", "undo"), s.Name, notes, s.Name))
+}
+
+// handed words what a person does: what was done by hand on the way down is undone on the way up.
+func handed(verb plan.Verb, does, undoes string) string {
+	if verb == plan.Start {
+		return undoes
+	}
+	return does
 }
 
 // tellForced tells people of what is powered off, stopped or cut without what is asked for otherwise.

@@ -92,7 +92,7 @@ func (e *Works) goOn(i int) {
 	case e.mayTryAgain(i):
 		e.again(i)
 	case w.verb == plan.Cut:
-		e.Notify(true, fmt.Sprintf("the output of %s is still not off after %s: trying again", e.ID(i), e.within(i)))
+		e.Notify(true, fmt.Sprintf("the output of %s %s not off after %s: trying again", e.ID(i), e.Would("is still", "would still be"), e.within(i)))
 		e.again(i)
 	case e.finalLook(i):
 	default:

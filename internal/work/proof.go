@@ -168,7 +168,7 @@ func (e *Works) GiveUp(i int, cause ledger.Cause, reason string) {
 		failed.Outcome = ledger.Done
 	}
 	e.Record(failed)
-	e.Notify(true, fmt.Sprintf("%s: %s not proven: %s", e.ID(i), verb, reason))
+	e.Notify(true, fmt.Sprintf("%s: %s %s: %s", e.ID(i), verb, e.Would("not proven", "would not have been proven"), reason))
 	e.end(i)
 }
 

@@ -295,7 +295,7 @@ func (e *Works) callOff(supply int, why string) {
 		Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{e.ID(supply)}},
 		Reason: "it is not cut after all: " + why,
 	})
-	e.Notify(true, e.ID(supply)+" is not cut after all: "+why+"; "+e.ByHand(k))
+	e.Notify(true, e.ID(supply)+e.Would(" is not cut", " would not be cut")+" after all: "+why+"; "+e.ByHand(k))
 }
 
 // ByHand says what is left to a person where a supply is not cut.

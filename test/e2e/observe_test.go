@@ -127,7 +127,7 @@ func TestAnUnarmedOutageReadsAsOne(t *testing.T) {
 		require.Regexp(t, `^ebbtide: (urgent: )?\(observing\) `, line)
 		require.NotContains(t, line, "please")
 	}
-	require.Contains(t, string(text), "would ask for this to be done by hand: stop vent (open it); nothing needs to be done")
+	require.Contains(t, string(text), "would ask for this to be done by hand: vent (open it); nothing needs to be done")
 	requireObservedLog(t, p.Log())
 	requireObservedReport(t, s)
 }

@@ -28,7 +28,7 @@ type Offer struct {
 	Delays []Delay // of a cut, those that it has
 	// Lacks says what it does not offer, and what is in the way, each as a sentence with what to do about it.
 	Lacks []string
-	// Quirks are what its kind is known for, where it is to be cut.
+	// Quirks are what its kind is known for, where it is to be cut, and who else may cut it.
 	Quirks []Quirk
 }
 
@@ -64,6 +64,11 @@ func Examine(ctx context.Context, o Options, ups string, w Wants) (offer Offer, 
 		}
 		if len(r.ours) > 0 {
 			offer.Lacks = append(offer.Lacks, ownUpsmon)
+		}
+		if len(r.servers) > 0 {
+			known := serversUpsmon
+			known.Says = "has an upsmon on the machine of its NUT server that " + known.Says
+			offer.Quirks = append(offer.Quirks, known)
 		}
 		return nil
 	})

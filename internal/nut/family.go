@@ -144,9 +144,9 @@ func secondariesByHand(d *schema.Node, _ *SecondariesSpec, places func(string) m
 	return manual.Procedure{
 		Do: map[plan.Verb][]manual.Instruction{
 			plan.Stop: {
-				{Say: fmt.Sprintf("Shut down each machine that this lists, from its own console; or all at once, on the server (%s), "+
-					"where the primary upsmon then powers that server off as well:", server), Type: "upsc -c " + schema.Quote(at.Address)},
-				{Say: "All at once:", Type: "upsmon -c fsd"},
+				{Say: "Shut down each machine that this lists, from its own console:", Type: "upsc -c " + schema.Quote(at.Address)},
+				{Say: fmt.Sprintf("Not by “upsmon -c fsd”: the primary upsmon then shuts its server (%s) down too, and cuts the UPS under whatever "+
+					"still runs on it.", server)},
 			},
 			plan.Start: {
 				{Say: back, Type: "systemctl restart nut-server"},

@@ -17,7 +17,7 @@ type Quirk struct {
 // quirk is a Quirk and which UPSes have it.
 type quirk struct {
 	drivers []string                             // of NUT
-	maker   *regexp.Regexp                       // nil: any
+	maker   *regexp.Regexp                       // also as the driver calls its protocol; nil: any
 	model   *regexp.Regexp                       // nil: any
 	when    func(delays map[string]float64) bool // by its variables of delays, in seconds; nil: always
 	Quirk
@@ -85,6 +85,7 @@ func isBelow(name string, seconds float64) func(map[string]float64) bool {
 func quirksOf(vars []Var, how Cutting) []Quirk {
 	driver := valueOf(vars, "driver.name")
 	maker := cmp.Or(valueOf(vars, "device.mfr"), valueOf(vars, "ups.mfr"))
+	protocol := valueOf(vars, "driver.version.data") // what it is inside, whoever sells it: a PowerWalker may be a CyberPower
 	model := cmp.Or(valueOf(vars, "device.model"), valueOf(vars, "ups.model"))
 	delays := map[string]float64{}
 	for name, wanted := range map[string]time.Duration{varDelay: how.Off, varStartDelay: how.On} {
@@ -100,7 +101,7 @@ func quirksOf(vars []Var, how Cutting) []Quirk {
 	for i := range quirks {
 		q := &quirks[i]
 		for _, name := range q.drivers {
-			if name == driver && is(q.maker, maker) && is(q.model, model) && (q.when == nil || q.when(delays)) {
+			if name == driver && (is(q.maker, maker) || is(q.maker, protocol)) && is(q.model, model) && (q.when == nil || q.when(delays)) {
 				known = append(known, q.Quirk)
 			}
 		}

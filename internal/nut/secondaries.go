@@ -31,6 +31,7 @@ type secondaries struct {
 type roll struct {
 	secondaries []string // addresses, one for each login
 	ours        []string // upsmon of this machine
+	servers     []string // upsmon of the server's own, which as a rule is the primary: it goes by the flag too, and then cuts the UPS
 	fsd         bool     // the forced-shutdown flag is set
 }
 
@@ -62,7 +63,11 @@ func (s *secondaries) judge(now time.Time, r roll) plan.Observation {
 		if r.fsd {
 			return plan.Observation{State: plan.Stopping, Detail: "told to shut down, but still logged in: " + hosts(r.secondaries)}
 		}
-		return plan.Observation{State: plan.On, Detail: "logged in: " + hosts(r.secondaries)}
+		seen := plan.Observation{State: plan.On, Detail: "logged in: " + hosts(r.secondaries)}
+		if len(r.servers) > 0 {
+			seen.Caution = "they can't be told to go down: an upsmon on the machine of their NUT server " + serversUpsmon.Says + ": " + serversUpsmon.Do
+		}
+		return seen
 	}
 	if s.goneAt.IsZero() {
 		s.goneAt = now
@@ -120,6 +125,7 @@ func callRoll(ctx context.Context, c *Client, ups string) (roll, error) {
 		case ourMachine:
 			r.ours = append(r.ours, address)
 		case serversMachine:
+			r.servers = append(r.servers, address)
 		case anotherMachine:
 			r.secondaries = append(r.secondaries, address)
 		}
@@ -188,6 +194,8 @@ func (s *secondaries) stop(ctx context.Context) (err error) {
 		return nil
 	case len(r.ours) > 0:
 		return fmt.Errorf("%s: %w", ownUpsmon, adapter.ErrRefused)
+	case len(r.servers) > 0:
+		return fmt.Errorf("an upsmon on the machine of its NUT server %s: %s: %w", serversUpsmon.Says, serversUpsmon.Do, adapter.ErrRefused)
 	}
 	s.mu.Lock()
 	s.seen = true
@@ -202,7 +210,18 @@ func (s *secondaries) stop(ctx context.Context) (err error) {
 	return classed(err, context.DeadlineExceeded)
 }
 
+// stopIt is what to do about an upsmon. One of power value 0 shuts nothing down, and logs in all the same: it can't be told from one that does.
+const stopIt = "stop it there (systemctl disable --now nut-monitor): Ebbtide tells people of failures itself"
+
 // ownUpsmon says what an upsmon on our own machine would do to it, and what to do about it.
 const ownUpsmon = "an upsmon on this machine is logged in to the UPS: it would power this machine off, in the middle of the plan, " +
-	"at the forced-shutdown flag or a low battery; give its MONITOR line the power value 0 in upsmon.conf, with which it only watches, " +
-	"or stop it"
+	"at the forced-shutdown flag or a low battery; " + stopIt
+
+// serversUpsmon says what an upsmon on the server's machine does to all that the UPS feeds. It can't be seen whether it is the primary
+// that its machine's power-off ends with a cut of, as Debian's packages set it up.
+var serversUpsmon = Quirk{
+	Says: "is logged in: at the forced-shutdown flag or a low battery it shuts that machine down and then, if it is the primary and has a " +
+		"POWERDOWNFLAG, cuts this UPS, whatever still runs on it",
+	Do:     stopIt + "; where that can't be done, as on a NAS, let shutdown begin long before a low battery",
+	Source: "upsmon(8), upsmon.conf(5)",
+}

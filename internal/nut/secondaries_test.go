@@ -1,6 +1,10 @@
 package nut_test
 
 import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,8 +120,56 @@ func TestOwnUpsmonKeepsTheFlagFromBeingSet(t *testing.T) {
 	require.Equal(t, "logged in: 127.0.0.2", contracttest.Probe(t, node).Detail)
 	err := node.Do(t.Context(), adapter.Command{Verb: plan.Stop})
 	require.ErrorIs(t, err, adapter.ErrRefused)
-	require.ErrorContains(t, err, "power value 0")
+	require.ErrorContains(t, err, "nut-monitor")
 	require.Equal(t, plan.On, contracttest.Probe(t, node).State)
+}
+
+// An upsmon on the machine of upsd, which may be the primary, would shut that down by the flag, and then cut the UPS under all the rest.
+func TestTheServersUpsmonKeepsTheFlagFromBeingSet(t *testing.T) {
+	t.Parallel()
+	upsd := nuttest.Start(t, nuttest.Config{Host: "127.0.0.2"})
+	other := upsd.Upsmon("127.0.0.3", "ups1", 0)
+	node, _ := openSecondaries(t, upsd.Addr, nuttest.Forcer, nuttest.ForcerPassword)
+	require.Empty(t, contracttest.Probe(t, node).Caution)
+	upsd.Upsmon("127.0.0.2", "ups1", 0)
+	seen := contracttest.Probe(t, node)
+	require.Equal(t, "logged in: 127.0.0.3", seen.Detail)
+	require.Contains(t, seen.Caution, "they can't be told to go down: an upsmon on the machine of their NUT server is logged in")
+	err := node.Do(t.Context(), adapter.Command{Verb: plan.Stop})
+	require.ErrorIs(t, err, adapter.ErrRefused)
+	require.ErrorContains(t, err, "cuts this UPS")
+	require.False(t, other.Left())
+
+	offer, err := nut.Examine(t.Context(), nut.Options{Address: upsd.Addr}, "ups1", nut.Wants{})
+	require.NoError(t, err)
+	require.NotContains(t, strings.Join(offer.Lacks, " "), "upsmon")
+	require.Len(t, offer.Quirks, 1)
+	require.Contains(t, offer.Quirks[0].Says, "has an upsmon on the machine of its NUT server that is logged in")
+}
+
+// TestTheUpsmonOfThePageOnlyWatches runs NUT's own upsmon as docs/systems/nut.md sets it up to watch: it starts, sees a forced shutdown,
+// and shuts nothing down.
+func TestTheUpsmonOfThePageOnlyWatches(t *testing.T) {
+	t.Parallel()
+	upsmon := peertest.Need(t, "nut-client", "/lib/nut/upsmon")
+	page, err := os.ReadFile("../../docs/systems/nut.md")
+	require.NoError(t, err)
+	_, block, found := strings.Cut(string(page), "```\nMONITOR ")
+	require.True(t, found)
+	block, _, _ = strings.Cut("MONITOR "+block, "```")
+	upsd := nuttest.Start(t, nuttest.Config{})
+	folder := t.TempDir()
+	conf := strings.NewReplacer("ups-a@127.0.0.1", "ups1@"+upsd.Addr, "monitor PASSWORD", nuttest.Viewer+" "+nuttest.ViewerPassword).Replace(block)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "upsmon.conf"),
+		[]byte(conf+"SHUTDOWNCMD \"/bin/false\"\nRUN_AS_USER root\nPOLLFREQ 1\n"), 0o600))
+	upsd.Driver("ups1").Set("ups.status", "OB LB FSD")
+	running := peertest.Start(t, folder, func(context.Context) bool { return true }, []string{"NUT_CONFPATH=" + folder}, upsmon, "-F", "-p", "-D")
+	peertest.Until(t, "upsmon to see the failure", func() bool { return strings.Contains(running.Log(), "on battery") }, running.Log)
+	answer, err := upsd.Ask("GET NUMLOGINS ups1")
+	require.NoError(t, err)
+	require.Equal(t, "NUMLOGINS ups1 1", answer, "it does, and can't be told from one that shuts its machine down")
+	require.Contains(t, running.Log(), "monitoring only")
+	require.NotContains(t, running.Log(), "Executing")
 }
 
 func TestSecondariesNeedTheRight(t *testing.T) {

@@ -9,6 +9,14 @@ import (
 	"ebbtide/internal/plan"
 )
 
+// What was migrated runs on another host: nothing may rest on its being off here.
+func TestWhatWasMigratedIsNotOff(t *testing.T) {
+	t.Parallel()
+	o := sight{state: libvirt.DomainShutoff, reason: int32(libvirt.DomainShutoffMigrated)}.observation()
+	require.Equal(t, plan.Gone, o.State)
+	require.Contains(t, o.Detail, "migrated to another host")
+}
+
 // What runs no more is off only if its process has ended: one that has crashed may be kept, with its image
 // open, and serves nobody.
 func TestWhatAStateMeans(t *testing.T) {

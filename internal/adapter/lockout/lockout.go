@@ -49,6 +49,13 @@ func (g *Guard) Locked() error {
 	return nil
 }
 
+// IsIn reports whether the last login was accepted, so that another one is as well.
+func (g *Guard) IsIn() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.wasIn && g.refusals == 0
+}
+
 // Refused notes a refused login, begins a pause, each twice as long as the one before, and gives the error that says so. An account that
 // was let in before is not refused for good: in an outage the directory that knows it goes down first, and the system starts anew
 // without it. Then the first pause is short, and the system counts as not asked.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,6 +53,7 @@ type conn struct {
 	secrets adapter.Secrets
 	lanes   chan *lane // those that no command has
 	lockout lockout.Guard
+	door    chan struct{}   // where one command at a time logs in, until a login is accepted
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
 }
@@ -158,7 +160,7 @@ func connect(name string, spec *ConnSpec, secrets adapter.Secrets) (*conn, error
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{name: name, spec: *spec, at: at, secrets: secrets, lanes: make(chan *lane, concurrency)}
+	c := &conn{name: name, spec: *spec, at: at, secrets: secrets, lanes: make(chan *lane, concurrency), door: make(chan struct{}, 1)}
 	for range concurrency {
 		c.lanes <- newLane(config, spec.Auth != "basic")
 	}
@@ -206,16 +208,18 @@ func (c *conn) Run(ctx context.Context, command schema.Command, stdin string) (p
 		}
 		return process.Result{}, fmt.Errorf("%d commands are under way on the connection %q: %w", concurrency, c.name, adapter.ErrBusy)
 	}
-	if err := c.lockout.Locked(); err != nil {
+	leave, err := c.enter(ctx)
+	if err != nil {
 		return process.Result{}, err
 	}
+	defer leave()
 	password, err := c.secrets.Secret(c.spec.Password)
 	if err != nil {
 		return process.Result{}, fmt.Errorf("%w: %w", adapter.ErrRefused, err)
 	}
 	ctx, cancel := reach.Bound(ctx, c.ctx, context.Canceled)
 	defer cancel(nil)
-	t := &transport{conn: c, lane: own, ctx: ctx, end: func() { cancel(nil) }, password: password}
+	t := &transport{conn: c, lane: own, ctx: ctx, end: func() { cancel(nil) }, password: password, entered: leave}
 	params := winrm.NewParameters("PT60S", "en-US", 153600)
 	params.TransportDecorator = func() winrm.Transporter { return t }
 	client, err := winrm.NewClientWithParameters(winrm.NewEndpoint(c.at.Hostname(), 5986, true, false, nil, nil, nil, 0),
@@ -240,6 +244,25 @@ func (c *conn) Run(ctx context.Context, command schema.Command, stdin string) (p
 	return process.Result{}, err
 }
 
+// enter lets a command log in: one at a time until a login was accepted, so that a wrong password is tried once and not once on each lane. leave
+// lets the next one in, and may be called twice.
+func (c *conn) enter(ctx context.Context) (leave func(), err error) {
+	leave = func() {}
+	if !c.lockout.IsIn() {
+		select {
+		case c.door <- struct{}{}:
+			leave = sync.OnceFunc(func() { <-c.door })
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: it was not asked: another login is under way: %w", adapter.ErrUnreachable, context.Cause(ctx))
+		}
+	}
+	if err := c.lockout.Locked(); err != nil {
+		leave()
+		return nil, err
+	}
+	return leave, nil
+}
+
 // errStillRuns is the answer to a request for output when 60 s have brought none; the library asks again if it finds this
 // word in an error (MS-WSMV 3.1.4.1.4, fault 2150858793).
 var errStillRuns = errors.New("OperationTimeout")
@@ -250,6 +273,7 @@ type transport struct {
 	lane     *lane
 	ctx      context.Context
 	end      context.CancelFunc // of ctx: the library would wait for the output of a command whose input was lost
+	entered  func()             // the login was accepted
 	password string
 	given    atomic.Bool           // the command was sent
 	failed   atomic.Pointer[error] // the first failure
@@ -300,6 +324,7 @@ func (t *transport) post(text string) (string, error) {
 	switch resp.StatusCode {
 	case http.StatusOK:
 		t.conn.lockout.Accepted()
+		t.entered()
 		return string(body), nil
 	case http.StatusUnauthorized:
 		return "", t.conn.lockout.Refused(fmt.Errorf("%w: %s does not let %q in: check the password, that the account is in Remote Management Users, and "+

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"ebbtide/internal/adapter"
@@ -124,5 +125,21 @@ func TestAWrongPasswordIsTriedOnce(t *testing.T) {
 	for _, means := range []error{adapter.ErrRefused, adapter.ErrUnreachable, adapter.ErrUnreachable} { // then it is not asked
 		require.ErrorIs(t, Script("Get-VM").Run(t.Context(), c, Call{}, nil), means)
 	}
+	require.Equal(t, 1, w.FailedLogins())
+}
+
+// Commands of several VMs at once make one login, and not one each: five refusals lock the account in most directories.
+func TestAWrongPasswordIsTriedOnceByAllAtOnce(t *testing.T) {
+	w, _ := machine(t)
+	c := connected(t, w, "wrong")
+	var all sync.WaitGroup
+	for range 2 * concurrency {
+		all.Go(func() {
+			err := Script("Get-VM").Run(t.Context(), c, Call{}, nil)
+			assert.Error(t, err)
+			assert.True(t, errors.Is(err, adapter.ErrRefused) || errors.Is(err, adapter.ErrUnreachable), "%v", err)
+		})
+	}
+	all.Wait()
 	require.Equal(t, 1, w.FailedLogins())
 }

@@ -9,8 +9,11 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -38,7 +41,17 @@ type cluster struct {
 	conn  *conn
 	ha    bool
 	flags []string // those to set
+
+	mu      sync.Mutex
+	lacking time.Time // since when the cluster was to be put back and OSDs were missing; zero: none were
 }
+
+// What Ceph is waited for: some disk may never start again after its power was cut, and noout keeps its OSD "in" for ever. Where all data can
+// be read without it, that is for short; where not, as long as a node with many disks may take to boot. Then recovery is what Ceph needs.
+const (
+	lackWhileActive = 3 * time.Minute
+	lackAtMost      = 15 * time.Minute
+)
 
 // ignored is the state of an HA resource that HA leaves alone: commands go to the guest itself.
 const ignored = "ignored"
@@ -180,8 +193,9 @@ func (n *cluster) Do(ctx context.Context, do adapter.Command) error {
 	return nil
 }
 
-// osdsUp is an error until all of Ceph's storage daemons are up that hold data: without its flags Ceph would begin to copy what the missing
-// ones hold, and HA start guests whose disks can't be read (docs.ceph.com: num_up_osds and num_in_osds of the status).
+// osdsUp is an error while Ceph's storage daemons that hold data are not all up, and may yet come: without its flags Ceph would begin to copy
+// what the missing ones hold, and HA start guests whose disks can't be read (docs.ceph.com: num_up_osds and num_in_osds of the status; a
+// placement group that is not active serves nobody).
 func (n *cluster) osdsUp(ctx context.Context) error {
 	type osdmap struct {
 		Up int `json:"num_up_osds"`
@@ -192,15 +206,47 @@ func (n *cluster) osdsUp(ctx context.Context) error {
 			osdmap
 			Inner osdmap `json:"osdmap"` // of Ceph before Octopus
 		} `json:"osdmap"`
+		PGs struct {
+			Number int `json:"num_pgs"`
+			States []struct {
+				Name  string `json:"state_name"` // "active+undersized+degraded"
+				Count int    `json:"count"`
+			} `json:"pgs_by_state"`
+		} `json:"pgmap"`
 	}
 	if err := n.conn.get(ctx, "/cluster/ceph/status", &status); err != nil {
 		return fmt.Errorf("cannot read Ceph's status: %w", err)
 	}
 	up, in := max(status.OSDs.Up, status.OSDs.Inner.Up), max(status.OSDs.In, status.OSDs.Inner.In)
-	if up < in || in == 0 {
-		return fmt.Errorf("%w: %d of Ceph's %d OSDs are up: HA and Ceph's flags are put back when all are", adapter.ErrBusy, up, in)
+	active := 0
+	for _, s := range status.PGs.States {
+		if slices.Contains(strings.Split(s.Name, "+"), "active") {
+			active += s.Count
+		}
+	}
+	patience := lackAtMost
+	if status.PGs.Number > 0 && active == status.PGs.Number {
+		patience = lackWhileActive
+	}
+	if left := n.waitsFor(in == 0 || up < in, time.Now(), patience); left > 0 {
+		return fmt.Errorf("%w: %d of Ceph's %d OSDs are up, %d of %d placement groups are active: HA and Ceph's flags are put back when all are, "+
+			"or in %s", adapter.ErrBusy, up, in, active, status.PGs.Number, english.Span(left.Truncate(time.Second)))
 	}
 	return nil
+}
+
+// waitsFor tells for how much longer OSDs are waited for that lack; 0: no longer.
+func (n *cluster) waitsFor(lacks bool, now time.Time, patience time.Duration) time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case !lacks:
+		n.lacking = time.Time{}
+		return 0
+	case n.lacking.IsZero():
+		n.lacking = now
+	}
+	return max(0, patience-now.Sub(n.lacking))
 }
 
 // before reads settings. What the cluster has no longer is left out.

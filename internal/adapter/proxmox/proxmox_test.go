@@ -122,6 +122,18 @@ func TestContractOfTheCluster(t *testing.T) {
 
 func off(o plan.Observation) bool { return o.State == plan.Off }
 
+// A disk that never starts again keeps HA and Ceph's recovery suspended for a while, and not for ever.
+func TestAnOSDThatStaysAwayIsNotWaitedForForEver(t *testing.T) {
+	n, now := &cluster{}, time.Now()
+	require.Zero(t, n.waitsFor(false, now, lackAtMost))
+	require.Equal(t, lackAtMost, n.waitsFor(true, now, lackAtMost))
+	require.Equal(t, lackWhileActive-time.Minute, n.waitsFor(true, now.Add(time.Minute), lackWhileActive), "all data can be read by now")
+	require.Zero(t, n.waitsFor(true, now.Add(lackWhileActive), lackWhileActive))
+	require.Zero(t, n.waitsFor(true, now.Add(lackAtMost), lackAtMost))
+	require.Zero(t, n.waitsFor(false, now.Add(lackAtMost), lackAtMost))
+	require.Equal(t, lackAtMost, n.waitsFor(true, now.Add(time.Hour), lackAtMost), "another outage")
+}
+
 // TestTheClusterIsSetAsideAndPutBack: what was set by a person before stays as it was.
 func TestTheClusterIsSetAsideAndPutBack(t *testing.T) {
 	pve := proxmoxtest.New(t)
@@ -147,6 +159,9 @@ func TestTheClusterIsSetAsideAndPutBack(t *testing.T) {
 	require.ErrorContains(t, err, "2 of Ceph's 3 OSDs are up")
 	require.Equal(t, "ignored", pve.HA("vm:100"))
 	require.True(t, pve.Flag("norecover"))
+	pve.SetOSDsDown(2)
+	err = n.Do(contracttest.Within(t, 10*time.Second), adapter.Command{Verb: plan.Unprotect, Settings: was.Settings})
+	require.ErrorContains(t, err, "1 of Ceph's 3 OSDs are up, 32 of 33 placement groups are active")
 	pve.SetOSDsDown(0)
 	require.NoError(t, n.Do(contracttest.Within(t, 10*time.Second), adapter.Command{Verb: plan.Unprotect, Settings: was.Settings}))
 	require.Equal(t, was, contracttest.Probe(t, n))

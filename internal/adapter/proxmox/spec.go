@@ -131,7 +131,7 @@ func Family() adapter.Family {
 					Kind: plan.Cluster, Via: via, Can: clusterVerbs,
 					Times: map[plan.Verb]plan.Times{
 						plan.Protect:   {Nominal: 5 * time.Second, Within: 2 * time.Minute},
-						plan.Unprotect: {Nominal: 5 * time.Second, Within: 5 * time.Minute},
+						plan.Unprotect: {Nominal: 5 * time.Second, Within: lackAtMost + 5*time.Minute},
 					},
 					Risk: plan.ControlPlane,
 				},

@@ -21,7 +21,7 @@ func hasNeighbour(err error) bool {
 	if err != nil {
 		return false
 	}
-	table, err := os.Open("/proc/net/arp") // of the kernel's documentation: proc(5)
+	table, err := os.Open("/proc/self/net/arp") // proc(5); the unit hides /proc/net (ProcSubset=pid)
 	if err != nil {
 		return false
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
@@ -21,7 +23,14 @@ type hostNode struct {
 	name    string
 	spec    *HostSpec
 	checked bool // the runbook has health checks beside the datastores
+
+	mu      sync.Mutex
+	saidOff time.Time // since when vCenter has been heard to say that it is powered off; zero: it does not
 }
+
+// goesDown is how long a host may take from when vCenter calls it powered off until it is. vCenter sets that for what it has told to shut down, as
+// soon as the host's agents are gone: "not a certain state", as the API has it (HostSystemPowerState), since it may hang and be on.
+const goesDown = 3 * time.Minute
 
 // find looks the host up in what the watch of c knows. A host's own agent knows one host, by a name of its own.
 func (n *hostNode) find(_ context.Context, c *Conn) (host, error) {
@@ -111,10 +120,11 @@ func (n *hostNode) look(ctx context.Context, find func(context.Context, *Conn) (
 		return nil
 	})
 	own := ofLastWay(err)
+	seen = n.doubt(seen, time.Now())
 	switch {
 	case err == nil:
 		return seen, nil
-	case seen.State == plan.Unreachable && !isSilence(own): // its agents end long before its datastores are unmounted
+	case (seen.State == plan.Unreachable || seen.State == plan.Off) && !isSilence(own): // its agents end long before its datastores are unmounted
 		return plan.Observation{State: plan.Unknown, Detail: seen.Detail + "; " + oneLine(own)}, nil
 	case seen.Detail != "":
 		return seen, nil
@@ -125,6 +135,24 @@ func (n *hostNode) look(ctx context.Context, find func(context.Context, *Conn) (
 		}
 	}
 	return plan.Observation{}, fmt.Errorf("cannot probe host %q: %w", n.name, err)
+}
+
+// doubt takes a host that is called powered off for a silent one, until that has been said for long enough.
+func (n *hostNode) doubt(seen plan.Observation, now time.Time) plan.Observation {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case seen.State != plan.Off:
+		n.saidOff = time.Time{}
+		return seen
+	case n.saidOff.IsZero():
+		n.saidOff = now
+	}
+	if now.Sub(n.saidOff) < goesDown {
+		seen.State = plan.Unreachable
+		seen.Detail += ", which it also does of a host that is still on its way down"
+	}
+	return seen
 }
 
 // isSilence reports whether a host that was asked itself said nothing at all: whatever it answers, it runs.

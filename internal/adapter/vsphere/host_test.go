@@ -267,6 +267,18 @@ func TestWhatVCenterSaysOfAHost(t *testing.T) {
 	}
 }
 
+// vCenter calls a host powered off as soon as its agents are gone, and it may still unmount its datastores.
+func TestAHostThatIsCalledPoweredOffMayBeOnItsWay(t *testing.T) {
+	n, now := &hostNode{}, time.Now()
+	off := plan.Observation{State: plan.Off, Detail: "vCenter reports it powered off"}
+	require.Equal(t, plan.Unreachable, n.doubt(off, now).State)
+	require.Equal(t, plan.Unreachable, n.doubt(off, now.Add(goesDown-time.Second)).State)
+	require.Equal(t, off, n.doubt(off, now.Add(goesDown)))
+	on := plan.Observation{State: plan.On}
+	require.Equal(t, on, n.doubt(on, now.Add(time.Hour)))
+	require.Equal(t, plan.Unreachable, n.doubt(off, now.Add(2*time.Hour)).State)
+}
+
 func TestWhatVCenterSaysOfAVM(t *testing.T) {
 	const running = types.VirtualMachineToolsRunningStatusGuestToolsRunning
 	for _, c := range []struct {

@@ -44,6 +44,7 @@ const (
 type Config struct {
 	UPSes []string // names; none: "ups1"
 	TLS   bool     // STARTTLS with a certificate for localhost and 127.0.0.1
+	Host  string   // where it listens; "": 127.0.0.1. Another address of the loopback is another machine as far as NUT knows
 }
 
 // Server is a running upsd.
@@ -93,6 +94,10 @@ func Start(t testing.TB, c Config) *Server {
 	host, port, err := net.SplitHostPort(s.Addr)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if c.Host != "" {
+		host = c.Host
+		s.Addr = net.JoinHostPort(host, port)
 	}
 	conf := fmt.Sprintf("LISTEN %s %s\nMAXAGE 15\n", host, port)
 	if c.TLS {

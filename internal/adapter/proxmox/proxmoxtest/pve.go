@@ -339,7 +339,9 @@ func (c *Cluster) keep(call string, form url.Values, text []byte) []byte {
 			list = append(list, map[string]any{"name": f, "value": map[bool]int{true: 1, false: 0}[on]})
 		}
 	case call == "GET /cluster/ceph/status":
-		return fmt.Appendf(nil, `{"data":{"health":{"status":"HEALTH_WARN"},"osdmap":{"num_osds":3,"num_up_osds":%d,"num_in_osds":3}}}`, 3-c.osdsDown)
+		return fmt.Appendf(nil, `{"data":{"health":{"status":"HEALTH_WARN"},"osdmap":{"num_osds":3,"num_up_osds":%d,"num_in_osds":3},`+
+			`"pgmap":{"num_pgs":33,"pgs_by_state":[{"state_name":"active+clean","count":32},{"state_name":%q,"count":1}]}}}`, 3-c.osdsDown,
+			map[bool]string{false: "active+clean+scrubbing", true: "undersized+degraded+peered"}[c.osdsDown > 1])
 	default:
 		return text
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 )
 
@@ -209,6 +210,25 @@ func (c *checker) carriers() {
 	}
 }
 
+// fedByWhat warns of a machine of which it is only known which network it is in.
+func (c *checker) fedByWhat(i int) {
+	n, tr := &c.rb.Nodes[i], &c.traits[i]
+	if c.vertices[i].open || len(n.FedBy) > 0 || !tr.Can.Has(plan.Stop) || tr.Kind != plan.Other && tr.Kind != plan.Host {
+		return
+	}
+	var passive []string
+	for _, e := range c.vertices[i].deps {
+		if e.to >= len(c.rb.Nodes) || c.types[e.to] == nil || c.traits[e.to].Kind != plan.Passive {
+			return
+		}
+		passive = append(passive, c.rb.Nodes[e.to].ID)
+	}
+	if len(passive) > 0 {
+		c.nodeWarning(i, nil, "add fed_by: [SUPPLY]: what feeds the machine itself", "%s has no fed_by: it is taken to lose its power with %s", n.ID,
+			english.Series(passive, len(passive)))
+	}
+}
+
 // reach warns of nodes that no supply feeds and of VMs whose host nobody knows.
 func (c *checker) reach() {
 	if c.order == nil {
@@ -234,6 +254,8 @@ func (c *checker) reach() {
 		if !fed[i] {
 			c.nodeWarning(i, nil, "add fed_by: [SUPPLY], or depends_on what is fed",
 				"no supply feeds %s or what it depends on: it would never be shut down", n.ID)
+		} else if c.types[i] != nil {
+			c.fedByWhat(i)
 		}
 		if c.types[i] == nil || c.traits[i].Kind != plan.VM || hosted[i] {
 			continue

@@ -177,7 +177,7 @@ func (e *Works) GiveUp(i int, cause ledger.Cause, reason string) {
 func (e *Works) HoldBack(i int, why string) {
 	n := &e.nodes[i]
 	w := n.work
-	if w.force.cause == ledger.Hung { // it was to be powered off only to be started again, and that can't be
+	if w.force.cause == ledger.Hung && !e.usersSettle(i) { // it was to be powered off only to be started again, and that can't be
 		e.GiveUp(i, ledger.Hung, why)
 		return
 	}
@@ -190,6 +190,17 @@ func (e *Works) HoldBack(i int, why string) {
 	}
 	e.end(i)
 	e.pauseFor(i, belief.FirstRetry)
+}
+
+// usersSettle reports whether anything that uses a node, and is not off, will show by itself whether it is: as guests do once their host is
+// up.
+func (e *Works) usersSettle(i int) bool {
+	isToShow := func(u int) bool {
+		host := e.HostOf(u)
+		hostComes := host >= 0 && e.ComesUp(host) && !e.IsOn(host) && !e.Entry(host).GivenUp.Has(plan.Start)
+		return !e.IsOff(u) && (hostComes || e.SettlesSoon(u))
+	}
+	return slices.ContainsFunc(e.UsersOf(i), isToShow)
 }
 
 // pauseFor keeps a node from its next step for a while.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebbtide/internal/effect"
+	"ebbtide/internal/engine"
 	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
@@ -46,7 +47,7 @@ func simulationText(sc *sim.Scenario, r *sim.Result) string {
 	b.WriteString("\n")
 	switch {
 	case r.View.Outage == "" && overAt(r) > 0:
-		fmt.Fprintf(&b, "The outage was over after %s.\n", brief(overAt(r)))
+		fmt.Fprintf(&b, "The outage was over after %s.\n", brief(lasted(r)))
 	case r.View.Outage == "":
 		b.WriteString("There was no outage.\n")
 	case r.View.Waiting != "":
@@ -54,12 +55,29 @@ func simulationText(sc *sim.Scenario, r *sim.Result) string {
 	default:
 		b.WriteString("The outage was not over when the simulation ended.\n")
 	}
+	isSupply := func(id string) bool {
+		return slices.ContainsFunc(r.View.Supplies, func(s engine.SupplyView) bool { return s.ID == id })
+	}
+	split := func(ids []string) (nodes, outputs []string) {
+		for _, id := range ids {
+			if isSupply(id) {
+				outputs = append(outputs, id)
+			} else {
+				nodes = append(nodes, id)
+			}
+		}
+		return nodes, outputs
+	}
+	on, outputsOn := split(r.On)
+	off, outputsOff := split(r.Off)
 	for _, list := range []struct {
 		one, many string
 		nodes     []string
 	}{
-		{"node on", "nodes on", r.On},
-		{"node off", "nodes off", r.Off},
+		{"node on", "nodes on", on},
+		{"node off", "nodes off", off},
+		{"output on", "outputs on", outputsOn},
+		{"output off", "outputs off", outputsOff},
 		{"node lost power while running", "nodes lost power while running", r.Crashed},
 	} {
 		if len(list.nodes) > 0 {
@@ -75,6 +93,18 @@ func simulationText(sc *sim.Scenario, r *sim.Result) string {
 		fmt.Fprintf(&b, "  rule %s\n", v)
 	}
 	return b.String()
+}
+
+// lasted is how long the last outage that is over was open, by the simulation's own time.
+func lasted(r *sim.Result) time.Duration {
+	var opened time.Duration
+	for _, l := range r.Lines {
+		a, ok := l.Effect.(effect.Append)
+		if ok && a.Record.Kind == ledger.Opened && l.At < overAt(r) {
+			opened = l.At
+		}
+	}
+	return overAt(r) - opened
 }
 
 // overAt is when the last outage was over, whatever the wall's clock was set to; 0: none was.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/user"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/runbook"
 	"ebbtide/internal/timeline"
 )
 
@@ -104,16 +106,22 @@ func (a *app) give(ctx context.Context, r *reach, verb, node string) error {
 	if u, err := user.Current(); err == nil {
 		by = u.Username
 	}
-	if err := asked(client.Command(ctx, daemon.Command{Verb: ledger.OrderVerb(verb), Node: node, By: by})); err != nil {
-		return err
+	taken, err := client.Command(ctx, daemon.Command{Verb: ledger.OrderVerb(verb), Node: node, By: by})
+	if err != nil {
+		return asked(err)
 	}
 	if a.format == "json" {
 		return a.json(struct {
-			Done string `json:"done"`
-			Node string `json:"node,omitempty"`
-		}{verb, node})
+			Done      string `json:"done"`
+			Node      string `json:"node,omitempty"`
+			Observing bool   `json:"observing,omitempty"`
+		}{verb, node, taken.Observing})
 	}
-	fmt.Fprintln(a.Stderr, strings.TrimSpace(verb+" "+node)+": done")
+	done := "done"
+	if taken.Observing {
+		done = "noted; Ebbtide only observes, and sends no commands"
+	}
+	fmt.Fprintln(a.Stderr, strings.TrimSpace(verb+" "+node)+": "+done)
 	return nil
 }
 
@@ -176,14 +184,18 @@ func writeReasons(w io.Writer, v *engine.View) {
 	}
 }
 
-// writeNodes counts the nodes by what they were last seen as, and names those that do not answer.
+// unasked are the types of nodes that may have nothing to ask.
+var unasked = []string{"passive", "manual", "self"}
+
+// writeNodes counts the nodes, supplies apart, by what they were last seen as, and names those that do not answer.
 func writeNodes(w io.Writer, s *daemon.Status) {
 	counts := map[plan.State]int{}
 	var odd []string
 	for i := range s.View.Nodes {
 		n := &s.View.Nodes[i]
-		if n.SeenAt.IsZero() && n.Seen.State == plan.Unknown {
-			continue // nothing to ask
+		isMute := n.SeenAt.IsZero() && n.Seen.State == plan.Unknown
+		if n.Type == runbook.SupplyType || isMute && slices.Contains(unasked, n.Type) {
+			continue
 		}
 		counts[n.Seen.State]++
 		if n.Seen.State == plan.Unreachable || n.Seen.State == plan.Unknown {
@@ -265,6 +277,9 @@ func writeSteps(w io.Writer, s *daemon.Status) {
 	}
 }
 
+// mostWaiting is how many nodes are named that wait for the same; --format json names them all.
+const mostWaiting = 40
+
 // writeWaiting says of each node that waits what it waits for, in the engine's words: those that wait for the same together.
 func writeWaiting(w io.Writer, v *engine.View) {
 	var reasons []string
@@ -283,7 +298,7 @@ func writeWaiting(w io.Writer, v *engine.View) {
 		fmt.Fprintln(w)
 	}
 	for _, why := range reasons {
-		fmt.Fprintf(w, "%s: %s\n", english.List(waiting[why], 6), why)
+		fmt.Fprintf(w, "%s: %s\n", english.List(waiting[why], mostWaiting), why)
 	}
 }
 

@@ -88,8 +88,12 @@ func (c *Client) Outage(ctx context.Context, id string) (*Records, error) {
 }
 
 // Command gives an operator's command. A refusal is an *APIError with code 409.
-func (c *Client) Command(ctx context.Context, command Command) error {
-	return c.call(ctx, http.MethodPost, "/v1/commands", command, &Command{})
+func (c *Client) Command(ctx context.Context, command Command) (*Taken, error) {
+	var t Taken
+	if err := c.call(ctx, http.MethodPost, "/v1/commands", command, &t); err != nil {
+		return nil, err
+	}
+	return &t, nil
 }
 
 // PlanDrill asks what a drill would do.

@@ -37,7 +37,7 @@ func (d *Daemon) postCommand(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		d.fail(w, http.StatusServiceUnavailable, err)
 	default:
-		d.answer(w, http.StatusOK, c)
+		d.answer(w, http.StatusOK, Taken{c, !d.isArmed()})
 	}
 }
 

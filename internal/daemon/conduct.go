@@ -77,7 +77,7 @@ func (observes) takesUp(began ledger.Mode) bool { return began == ledger.ModeObs
 
 func (o observes) over(id string, n adapter.Node, isOutput bool, rs *rehearsals) adapter.Node {
 	if isOutput {
-		return rs.ofOutput(id, n, func() bool { return o.d.heard.onLine(id) })
+		return rs.ofOutput(id, n, func() bool { return o.d.heard.onLine(id) }, func() error { return o.d.cantCut(id) })
 	}
 	return rs.of(id, n)
 }

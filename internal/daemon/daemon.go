@@ -51,6 +51,7 @@ type Daemon struct {
 	began      time.Time
 	site       atomic.Pointer[site] // the estate as it is now
 	asides     atomic.Pointer[[]string]
+	uncut      sync.Map                 // by supply: why its output can't be cut
 	lacks      atomic.Pointer[[]string] // what supplies, and this machine, can't do of what the runbook wants, as they said at the start
 	learned    *learning
 	moved      chan struct{} // has something when there are new records

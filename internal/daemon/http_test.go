@@ -64,15 +64,17 @@ func TestCommandsOverTheSocket(t *testing.T) {
 	require.Equal(t, os.FileMode(socketMode), info.Mode().Perm())
 
 	var refused *APIError
-	err = g.client().Command(t.Context(), Command{Verb: ledger.Hold, By: "kim"})
+	_, err = g.client().Command(t.Context(), Command{Verb: ledger.Hold, By: "kim"})
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, 409, refused.Code)
 	require.Equal(t, "cannot hold: no outage is under way: all supplies are on line", refused.Error())
 
 	g.outage(ledger.Snapshot, "", 0)
-	require.NoError(t, g.client().Command(t.Context(), Command{Verb: ledger.Hold, By: "kim"}))
+	_, err = g.client().Command(t.Context(), Command{Verb: ledger.Hold, By: "kim"})
+	require.NoError(t, err)
 	require.True(t, g.status().View.Hold)
-	require.NoError(t, g.client().Command(t.Context(), Command{Verb: ledger.Resume}))
+	_, err = g.client().Command(t.Context(), Command{Verb: ledger.Resume})
+	require.NoError(t, err)
 	g.until("the cut", func() bool { return g.recorded(ledger.Proven, "ups", plan.Cut) })
 	by := map[ledger.OrderVerb]string{}
 	for _, r := range g.records() {
@@ -81,7 +83,7 @@ func TestCommandsOverTheSocket(t *testing.T) {
 	me := peerAddr(os.Geteuid()).userName() //nolint:gosec // a uid is never negative here
 	require.Equal(t, "kim ("+me+")", by[ledger.Hold])
 	require.Equal(t, me, by[ledger.Resume], "the user of the socket's other end")
-	err = g.client().Command(t.Context(), Command{Verb: ledger.Abort})
+	_, err = g.client().Command(t.Context(), Command{Verb: ledger.Abort})
 	require.ErrorAs(t, err, &refused)
 	require.Contains(t, refused.Hint(), "use hold")
 }

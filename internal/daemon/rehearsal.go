@@ -85,8 +85,8 @@ func (rs *rehearsals) power(estate *plan.Estate) error {
 }
 
 // ofOutput makes the node of a supply's output that sends nothing.
-func (rs *rehearsals) ofOutput(supply string, n adapter.Node, onLine func() bool) adapter.Node {
-	o := &rehearsedOutput{inner: n, onLine: onLine}
+func (rs *rehearsals) ofOutput(supply string, n adapter.Node, onLine func() bool, refuses func() error) adapter.Node {
+	o := &rehearsedOutput{inner: n, onLine: onLine, refuses: refuses}
 	rs.add(supply, o)
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -168,8 +168,9 @@ var errBeginsAnew = errors.New("the rehearsal starts over")
 // rehearsedOutput is a supply's output whose cut is only said. It is off from then on, to who asks it and in what its supply says,
 // until the mains are back: a real output comes back by itself then.
 type rehearsedOutput struct {
-	inner  adapter.Node
-	onLine func() bool
+	inner   adapter.Node
+	onLine  func() bool
+	refuses func() error // why its cut would be refused, as far as is known; nil: it would not
 
 	mu    sync.Mutex
 	cutAt time.Time // zero: no cut was rehearsed since the output came back
@@ -187,8 +188,13 @@ func (o *rehearsedOutput) forget() {
 	o.cutAt = time.Time{}
 }
 
-// Do notes a cut and sends nothing.
+// Do notes a cut and sends nothing. One that is known to be impossible is refused, as the real one would be.
 func (o *rehearsedOutput) Do(_ context.Context, do adapter.Command) error {
+	if do.Verb == plan.Cut {
+		if err := o.refuses(); err != nil {
+			return err
+		}
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if do.Verb == plan.Cut && o.cutAt.IsZero() {

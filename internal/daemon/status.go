@@ -52,6 +52,12 @@ type Command struct {
 	By   string           `json:"by,omitempty"`   // who gives it, for the record
 }
 
+// Taken is the answer to an operator's command that was taken.
+type Taken struct {
+	Command
+	Observing bool `json:"observing,omitempty"` // it counts for an outage in which nothing is commanded
+}
+
 func (d *Daemon) status(ctx context.Context) (Status, error) {
 	view, err := d.view(ctx)
 	if err != nil {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
+	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/estate"
 	"ebbtide/internal/nut"
@@ -58,6 +60,11 @@ func (d *Daemon) checkSupplies(ctx context.Context, s *site) (lacks []string) {
 			d.notify(false, decl.ID+": "+lack)
 			lacks = append(lacks, decl.ID+": "+lack)
 		}
+		if err == nil && decl.Cut != schema.CutNone && len(offer.Ways) == 0 {
+			d.uncut.Store(decl.ID, strings.Join(offer.Lacks, "; "))
+		} else if err == nil {
+			d.uncut.Delete(decl.ID)
+		}
 		for _, q := range offer.Quirks {
 			d.log.Warn("a supply has a quirk", "supply", decl.ID, "quirk", q.Says, "source", q.Source, "hint", q.Do)
 		}
@@ -67,6 +74,15 @@ func (d *Daemon) checkSupplies(ctx context.Context, s *site) (lacks []string) {
 		}
 	}
 	return lacks
+}
+
+// cantCut says why the output of a supply can't be cut, as far as its UPS has said so.
+func (d *Daemon) cantCut(supply string) error {
+	why, known := d.uncut.Load(supply)
+	if !known {
+		return nil
+	}
+	return fmt.Errorf("cannot cut the output of %s: %s: %w", supply, printable.Text(why.(string), 1000), adapter.ErrRefused)
 }
 
 // servers gathers the supplies by the server that they are read from.

@@ -210,7 +210,8 @@ func (s *secondaries) stop(ctx context.Context) (err error) {
 	return classed(err, context.DeadlineExceeded)
 }
 
-// stopIt is what to do about an upsmon. One of power value 0 shuts nothing down, and logs in all the same: it can't be told from one that does.
+// stopIt is what to do about an upsmon. One of power value 0 shuts nothing down, and logs in all the same: it can't be
+// told from one that does.
 const stopIt = "stop it there (systemctl disable --now nut-monitor): Ebbtide tells people of failures itself"
 
 // ownUpsmon says what an upsmon on our own machine would do to it, and what to do about it.

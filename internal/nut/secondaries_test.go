@@ -163,7 +163,8 @@ func TestTheUpsmonOfThePageOnlyWatches(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "upsmon.conf"),
 		[]byte(conf+"SHUTDOWNCMD \"/bin/false\"\nRUN_AS_USER root\nPOLLFREQ 1\n"), 0o600))
 	upsd.Driver("ups1").Set("ups.status", "OB LB FSD")
-	running := peertest.Start(t, folder, func(context.Context) bool { return true }, []string{"NUT_CONFPATH=" + folder}, upsmon, "-F", "-p", "-D")
+	atOnce := func(context.Context) bool { return true }
+	running := peertest.Start(t, folder, atOnce, []string{"NUT_CONFPATH=" + folder}, upsmon, "-F", "-p", "-D")
 	peertest.Until(t, "upsmon to see the failure", func() bool { return strings.Contains(running.Log(), "on battery") }, running.Log)
 	answer, err := upsd.Ask("GET NUMLOGINS ups1")
 	require.NoError(t, err)

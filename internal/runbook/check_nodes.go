@@ -199,7 +199,8 @@ func (c *checker) nodes() {
 	}
 }
 
-// usualOffDelay is how long most UPSes take from a cut until they make it where nobody has set that: NUT's own default (ups.conf(5), offdelay).
+// usualOffDelay is how long most UPSes take from a cut until they make it where nobody has set that: NUT's own default
+// (ups.conf(5), offdelay).
 const usualOffDelay = 20 * time.Second
 
 // inTime warns of Ebbtide's own machine where its output goes off before it may be down: it goes last, once the cut is ordered.

@@ -88,7 +88,8 @@ func (t *Timeline) output(r *ledger.Record) {
 func (t *Timeline) snapshot(r ledger.Record) {
 	on := 0
 	for _, n := range r.Nodes {
-		if _, known := t.nodes[n.Node]; !known && (n.State == plan.On || n.State == plan.Starting) {
+		_, known := t.nodes[n.Node]
+		if !known && !slices.Contains(t.Supplies, n.Node) && (n.State == plan.On || n.State == plan.Starting) {
 			t.nodes[n.Node] = plan.On
 			t.Summary.WasOn++
 			on++

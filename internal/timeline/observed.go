@@ -35,7 +35,7 @@ func (t *Timeline) going() string {
 func (t *Timeline) wouldBe(r *ledger.Record) string {
 	switch r.Kind {
 	case ledger.Snapshot:
-		return fmt.Sprintf("snapshot: %d of %d nodes on, would be brought back later", t.Summary.WasOn, len(r.Nodes))
+		return fmt.Sprintf("snapshot: %s on, would be brought back later", t.ofNodes(r))
 	case ledger.Widened:
 		if len(r.Supplies) == 0 {
 			return r.Nodes[0].Node + " could not be reached before: it is on, would be brought back later"

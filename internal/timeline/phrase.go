@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,17 @@ func (t *Timeline) happened(r *ledger.Record) string {
 	return t.stepWords(r)
 }
 
+// ofNodes counts what a snapshot has as on, of what there is: supplies apart, which are no nodes to people.
+func (t *Timeline) ofNodes(r *ledger.Record) string {
+	all := 0
+	for _, n := range r.Nodes {
+		if !slices.Contains(t.Supplies, n.Node) {
+			all++
+		}
+	}
+	return fmt.Sprintf("%d of %s", t.Summary.WasOn, english.Count(all, "node"))
+}
+
 // courseWords says a record of the course of an outage; "" for others.
 func (t *Timeline) courseWords(r *ledger.Record) string {
 	switch r.Kind {
@@ -38,7 +50,7 @@ func (t *Timeline) courseWords(r *ledger.Record) string {
 		}
 		return "outage: " + strings.Join(r.Supplies, ", ") + ": " + r.Reason
 	case ledger.Snapshot:
-		return fmt.Sprintf("snapshot: %d of %d nodes on, to be brought back later", t.Summary.WasOn, len(r.Nodes))
+		return fmt.Sprintf("snapshot: %s on, to be brought back later", t.ofNodes(r))
 	case ledger.Widened:
 		if len(r.Supplies) == 0 {
 			return fmt.Sprintf("%s could not be reached before: it is on, to be brought back later", r.Nodes[0].Node)

@@ -91,8 +91,10 @@ func (s sight) observation() plan.Observation {
 		return plan.Observation{State: plan.Stopping, Detail: "shutting down"}
 	case libvirt.DomainShutoff:
 		if libvirt.DomainShutoffReason(s.reason) == libvirt.DomainShutoffMigrated { // it runs, and not here
-			return plan.Observation{State: plan.Gone, Detail: "it was migrated to another host, and only its definition is left here: name the " +
-				"connection of the host that it runs on, or undefine it here"}
+			return plan.Observation{
+				State: plan.Gone, Detail: "it was migrated to another host, and only its definition is left here: name the connection of the " +
+					"host that it runs on, or undefine it here",
+			}
 		}
 		if libvirt.DomainShutoffReason(s.reason) == libvirt.DomainShutoffSaved {
 			return plan.Observation{State: plan.Off, Detail: "off, its memory saved on disk"}

@@ -244,8 +244,8 @@ func (c *conn) Run(ctx context.Context, command schema.Command, stdin string) (p
 	return process.Result{}, err
 }
 
-// enter lets a command log in: one at a time until a login was accepted, so that a wrong password is tried once and not once on each lane. leave
-// lets the next one in, and may be called twice.
+// enter lets a command log in: one at a time until a login was accepted, so that a wrong password is tried once and not
+// once on each lane. leave lets the next one in, and may be called twice.
 func (c *conn) enter(ctx context.Context) (leave func(), err error) {
 	leave = func() {}
 	if !c.lockout.IsIn() {

@@ -46,8 +46,9 @@ type cluster struct {
 	lacking time.Time // since when the cluster was to be put back and OSDs were missing; zero: none were
 }
 
-// What Ceph is waited for: some disk may never start again after its power was cut, and noout keeps its OSD "in" for ever. Where all data can
-// be read without it, that is for short; where not, as long as a node with many disks may take to boot. Then recovery is what Ceph needs.
+// What Ceph is waited for: some disk may never start again after its power was cut, and noout keeps its OSD "in" for ever.
+// Where all data can be read without it, that is for short; where not, as long as a node with many disks may take to boot.
+// Then recovery is what Ceph needs.
 const (
 	lackWhileActive = 3 * time.Minute
 	lackAtMost      = 15 * time.Minute
@@ -193,9 +194,9 @@ func (n *cluster) Do(ctx context.Context, do adapter.Command) error {
 	return nil
 }
 
-// osdsUp is an error while Ceph's storage daemons that hold data are not all up, and may yet come: without its flags Ceph would begin to copy
-// what the missing ones hold, and HA start guests whose disks can't be read (docs.ceph.com: num_up_osds and num_in_osds of the status; a
-// placement group that is not active serves nobody).
+// osdsUp is an error while Ceph's storage daemons that hold data are not all up, and may yet come: without its flags Ceph
+// would begin to copy what the missing ones hold, and HA start guests whose disks can't be read (docs.ceph.com:
+// num_up_osds and num_in_osds of the status; a placement group that is not active serves nobody).
 func (n *cluster) osdsUp(ctx context.Context) error {
 	type osdmap struct {
 		Up int `json:"num_up_osds"`

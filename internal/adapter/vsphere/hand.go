@@ -3,6 +3,7 @@ package vsphere
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 
@@ -27,6 +28,15 @@ func hostPort(at manual.Endpoint) string {
 	return strings.TrimSuffix(strings.TrimPrefix(at.Address, "https://"), "/ui")
 }
 
+// devTCP is a host, with its port if that is not the usual one, as bash has it behind /dev/tcp.
+func devTCP(hostPort string) string {
+	host, port, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		host, port = strings.Trim(hostPort, "[]"), "443"
+	}
+	return host + "/" + port
+}
+
 // govcAt is the line that tells govc, VMware's command line, where to go. It takes the password from GOVC_PASSWORD.
 func govcAt(at manual.Endpoint) string {
 	return "export GOVC_URL=" + schema.Quote(at.User+"@"+hostPort(at))
@@ -46,21 +56,22 @@ func inClient(at manual.Endpoint, choose string, command string) []manual.Instru
 // otherwise says what is done, and where, if the first place does not answer.
 func otherwise(places func(string) manual.Endpoint, fallback []string, what, command string) []manual.Instruction {
 	var all []manual.Instruction
+	var clients []string
 	for _, name := range fallback {
 		at := places(name)
 		if at.Address == "" {
 			continue
 		}
-		in := manual.Instruction{Type: govcAt(at)}
-		if len(all) == 0 {
-			in.Say = fmt.Sprintf("If that does not answer, %s, %s (user %s):", what, at.Address, at.User)
+		clients = append(clients, fmt.Sprintf("%s (user %s)", at.Address, at.User))
+		all = append(all, manual.Instruction{Type: govcAt(at)})
+		if command != "" {
+			all = append(all, manual.Instruction{Type: command})
 		}
-		all = append(all, in)
 	}
-	if len(all) == 0 || command == "" {
-		return all
+	if len(all) > 0 {
+		all[0].Say = fmt.Sprintf("If that does not answer, %s: %s:", what, english.Series(clients, len(clients)))
 	}
-	return append(all, manual.Instruction{Type: command})
+	return all
 }
 
 // onHost says where the commands of a VM are typed.
@@ -121,7 +132,7 @@ func vmByHand(d *schema.Node, s *VMSpec, places func(string) manual.Endpoint) ma
 func vmsByHand(d *schema.Node, s *VMsSpec, places func(string) manual.Endpoint) manual.Procedure {
 	at := places(d.Via)
 	list, refs := s.govc()
-	named := "go by the names in the appendix, at the client of each host in turn: a host knows neither tags nor folders. The first is"
+	named := "go by the names in the appendix, at the client of each host in turn (a host knows neither tags nor folders)"
 	stop := inClient(at, s.words()+": write down in the appendix which of them are on", list)
 	stop = append(stop, manual.Instruction{Say: "Then all of these: " + shutDown + "."})
 	if refs != "" {
@@ -145,7 +156,7 @@ func vmsByHand(d *schema.Node, s *VMsSpec, places func(string) manual.Endpoint) 
 				{Say: "In the same place, each that is still on: " + powerOff + ", or:", Type: "govc vm.power -off NAME"},
 				{Type: "vim-cmd vmsvc/power.off ID"},
 			},
-			plan.Start: append(append(start, otherwise(places, s.Fallback, "the same at the client of each host in turn. The first is",
+			plan.Start: append(append(start, otherwise(places, s.Fallback, "the same at the client of each host in turn",
 				"govc vm.power -on NAME")...), manual.Instruction{Say: onHost, Type: "vim-cmd vmsvc/getallvms"},
 				manual.Instruction{Type: "vim-cmd vmsvc/power.on ID"}),
 		},
@@ -250,9 +261,9 @@ func hostByHand(d *schema.Node, s *HostSpec, places func(string) manual.Endpoint
 			},
 		},
 		Off: []manual.Instruction{{
-			Say: fmt.Sprintf("Its power light is dark, or its management controller says off. Remotely: this prints 28, no answer, for %s "+
-				"(a hung host is silent too; 7, connection refused, says that it still runs):", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter))),
-			Type: "curl -skm 5 -o /dev/null https://" + hostPort(own) + "/; echo $?",
+			Say: fmt.Sprintf("Its power light is dark, or its management controller says off. Remotely: for %s this prints nothing, or “No route to "+
+				"host” (a hung host is silent too). “Connection refused” says that it still runs:", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter))),
+			Type: "timeout 5 bash -c '</dev/tcp/" + devTCP(hostPort(own)) + "' && echo it answers",
 		}},
 		On: []manual.Instruction{
 			{Say: "Its client opens, and this answers:", Type: govcAt(own)},

@@ -28,8 +28,9 @@ type hostNode struct {
 	saidOff time.Time // since when vCenter has been heard to say that it is powered off; zero: it does not
 }
 
-// goesDown is how long a host may take from when vCenter calls it powered off until it is. vCenter sets that for what it has told to shut down, as
-// soon as the host's agents are gone: "not a certain state", as the API has it (HostSystemPowerState), since it may hang and be on.
+// goesDown is how long a host may take from when vCenter calls it powered off until it is. vCenter sets that for what it
+// has told to shut down, as soon as the host's agents are gone: "not a certain state", as the API has it
+// (HostSystemPowerState), since it may hang and be on.
 const goesDown = 3 * time.Minute
 
 // find looks the host up in what the watch of c knows. A host's own agent knows one host, by a name of its own.
@@ -124,7 +125,8 @@ func (n *hostNode) look(ctx context.Context, find func(context.Context, *Conn) (
 	switch {
 	case err == nil:
 		return seen, nil
-	case (seen.State == plan.Unreachable || seen.State == plan.Off) && !isSilence(own): // its agents end long before its datastores are unmounted
+	case (seen.State == plan.Unreachable || seen.State == plan.Off) && !isSilence(own):
+		// Its agents end long before its datastores are unmounted.
 		return plan.Observation{State: plan.Unknown, Detail: seen.Detail + "; " + oneLine(own)}, nil
 	case seen.Detail != "":
 		return seen, nil

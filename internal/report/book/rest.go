@@ -60,7 +60,7 @@ func (b *book) whatIf() {
 		}
 	}
 	if len(names) > 0 {
-		list(doc.T("They are: %s. They go down late and come back early.", strings.Join(names, ", ")),
+		list(doc.T("Name servers: %s. They go down late and come back early.", english.Series(names, len(names))),
 			doc.Join(doc.T("Use addresses: "), doc.Ref("how to reach everything", doc.Anchor("How to reach everything")),
 				doc.T(". Logging in may take a minute longer while name lookups time out; local accounts (root) still work.")))
 	} else {

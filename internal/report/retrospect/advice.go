@@ -46,7 +46,7 @@ func (f *fold) suggestEarlier() {
 			pressed = append(pressed, x.Node)
 		}
 	}
-	near, stuck := f.nearest(), f.stuckBefore()
+	near, stuck := f.nearest(), f.stuckBefore(unique(pressed))
 	switch {
 	case len(stuck) > 0:
 		for _, s := range stuck {
@@ -54,9 +54,11 @@ func (f *fold) suggestEarlier() {
 			if s.Verb == plan.Stop {
 				what += ", and give it what shows that it is off, or what powers it off: a BMC, a PDU outlet"
 			}
-			evidence := "what comes after it waited until the battery was nearly empty: " + english.Series(unique(pressed), named)
-			if len(f.lost) > 0 {
-				evidence = "what comes after it was not stopped, and was on when its output was cut: " + english.Series(f.lost, named)
+			evidence := "what comes after it " + f.would("waited", "would have waited") + " until the battery was nearly empty: " +
+				english.Series(f.after(s.Node, unique(pressed)), named)
+			if lost := f.after(s.Node, f.lost); len(lost) > 0 {
+				evidence = "what comes after it " + f.would("was not stopped, and was on when its output was cut",
+					"would not have been stopped, and would have been on when its output was cut") + ": " + english.Series(lost, named)
 			}
 			f.suggestThat(s.Node, what+".", "%s", evidence)
 		}
@@ -66,15 +68,27 @@ func (f *fold) suggestEarlier() {
 			"the battery would not have lasted for the rest of the plan: %s %s to be powered off, or cut with something on",
 			english.Series(unique(pressed), named), f.would("had", "would have had"))
 	case near != nil && near.Slack < 0:
-		f.suggestThat("", "Start the shutdown earlier: raise slack_below in policy.shutdown.",
+		f.suggestThat("", "Start the shutdown earlier: raise slack_below in policy.shutdown, or add it.",
 			"when %s %s already %s late", near.What, f.would("started, it was", "would have started, it would have been"),
 			english.Span(seconds(-near.Slack)))
 	}
 }
 
+// after tells which of some nodes come after one on the way down: what it needs. Where the plan is not known, all of them may.
+func (f *fold) after(node string, of []string) []string {
+	if f.Estate == nil {
+		return of
+	}
+	stuck, known := f.Estate.Index(node)
+	return slices.DeleteFunc(slices.Clone(of), func(id string) bool {
+		i, is := f.Estate.Index(id)
+		return !known || !is || !slices.Contains(f.Estate.Dependents(i), stuck)
+	})
+}
+
 // stuckBefore finds the stops and flushes that were given up and waited for until time pressed, where it pressed nothing else: with more
-// of it that would have been the same.
-func (f *fold) stuckBefore() []*timeline.Step {
+// of it that would have been the same. Something has to come after them, of what was pressed or lost; and a person's step proves nothing.
+func (f *fold) stuckBefore(pressed []string) []*timeline.Step {
 	isShort := func(x Forced) bool {
 		return x.Cause == ledger.Pressed && !strings.Contains(x.Reason, ledger.PassedOver) && !strings.Contains(x.Reason, ledger.LeftDirty)
 	}
@@ -85,7 +99,10 @@ func (f *fold) stuckBefore() []*timeline.Step {
 	for i := range f.story.Steps {
 		s := &f.story.Steps[i]
 		told := slices.ContainsFunc(stuck, func(t *timeline.Step) bool { return t.Node == s.Node && t.Verb == s.Verb })
-		if (s.Verb == plan.Stop || s.Verb == plan.Flush) && s.State == timeline.Failed && !told {
+		held := len(f.after(s.Node, f.lost)) > 0 || len(f.lost) == 0 && len(f.after(s.Node, pressed)) > 0
+		n := f.Find(s.Node)
+		isByHand := n != nil && n.Kind == plan.Manual
+		if (s.Verb == plan.Stop || s.Verb == plan.Flush) && s.State == timeline.Failed && !told && held && !isByHand {
 			stuck = append(stuck, s)
 		}
 	}

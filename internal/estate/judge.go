@@ -9,6 +9,7 @@ import (
 
 	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/lockout"
+	"ebbtide/internal/adapter/secrets"
 	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/runbook"
@@ -208,6 +209,8 @@ func (s *surveyor) judgeNode(n *Node, dead map[string]bool) []verdict {
 	switch silence := n.silence(); {
 	case silence != nil && dead[n.via]:
 		found = append(found, verdict{severity: runbook.Trouble})
+	case noSecret(silence) != nil:
+		add(runbook.Trouble, "secret", "%s was not asked: %v", n.Node, noSecret(silence))
 	case errors.Is(silence, adapter.ErrRefused), errors.Is(silence, lockout.ErrDenied):
 		add(runbook.Trouble, "refused", "%s denies access: %v", n.Node, silence)
 	case silence != nil:
@@ -228,6 +231,14 @@ func (s *surveyor) judgeNode(n *Node, dead map[string]bool) []verdict {
 		judgeWake(n, w, dead, add)
 	}
 	return found
+}
+
+// noSecret gives what was wrong with a secret, nil if an error is about something else.
+func noSecret(err error) error {
+	if e, ok := errors.AsType[*secrets.Error](err); ok {
+		return e
+	}
+	return nil
 }
 
 // judgeWake holds what would start a node against what the node says of itself.

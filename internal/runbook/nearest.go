@@ -2,6 +2,7 @@ package runbook
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 )
 
@@ -60,16 +61,33 @@ func distance(a, b []rune) int {
 	return last[len(b)]
 }
 
+// mostKnown is how many known words are listed: as many as there are types of nodes, and some more.
+const mostKnown = 60
+
 // suggest is the hint for an unknown word: the nearest known one, or all of them.
 func suggest(word string, known []string, what string) string {
+	if family, kind, dotted := strings.Cut(word, "."); dotted { // by letters "proxmox.host" is next to a guest
+		var kinds []string
+		for _, k := range known {
+			if of, is := strings.CutPrefix(k, family+"."); is {
+				kinds = append(kinds, of)
+			}
+		}
+		switch n := nearest(kind, kinds); {
+		case n != "":
+			return "did you mean " + family + "." + n + "?"
+		case len(kinds) > 0:
+			return fmt.Sprintf("%s of %s: %s.%s", what, family, family, strings.Join(kinds, ", "+family+"."))
+		}
+	}
 	if n := nearest(word, known); n != "" {
 		return "did you mean " + n + "?"
 	}
 	if len(known) == 0 {
 		return "there are no " + what
 	}
-	if len(known) > 24 {
-		return what + ": " + strings.Join(known[:24], ", ") + ", …"
+	if len(known) > mostKnown {
+		return what + ": " + strings.Join(known[:mostKnown], ", ") + ", …"
 	}
 	return what + ": " + strings.Join(known, ", ")
 }

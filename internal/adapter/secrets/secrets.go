@@ -32,14 +32,19 @@ func New(dir string) adapter.Secrets {
 func (s secrets) Secret(ref schema.SecretRef) (string, error) {
 	value, err := s.read(ref)
 	if err != nil {
-		return "", err
+		return "", &Error{err}
 	}
 	value = strings.TrimSuffix(strings.TrimSuffix(value, "\n"), "\r")
 	if value == "" {
-		return "", fmt.Errorf("cannot use %s: it is empty", name(ref))
+		return "", &Error{fmt.Errorf("cannot use %s: it is empty", name(ref))}
 	}
 	return value, nil
 }
+
+// Error says that a secret could not be had: what it is for was not asked.
+type Error struct{ error }
+
+func (e *Error) Unwrap() error { return e.error }
 
 func (s secrets) read(ref schema.SecretRef) (string, error) {
 	switch ref {

@@ -45,8 +45,9 @@ func (c *checker) supplies() {
 				"nothing comes back on %s until someone switches it on", s.ID)
 		}
 		if s.OnDelay > 0 && s.OnDelay < power.ShortestOff {
-			say(Warning, []string{"ondelay"}, "write 10s or more, or leave it as set in the UPS: NUT's default is 30s",
-				"an output that is off for only %s may not be noticed as off, and would be cut again while machines start",
+			say(Error, []string{"ondelay"}, "write 10s or more, or leave it as set in the UPS: NUT's default is 30s",
+				"an output that is off for only %s may not be noticed as off, as by a daemon that restarts meanwhile, and would be cut again while "+
+					"machines start",
 				english.Span(s.OnDelay))
 		}
 		if first, twice := seen[s.NUT()]; twice && s.UPS != "" {

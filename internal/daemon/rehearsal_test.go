@@ -35,7 +35,7 @@ func TestAnImpossibleCutIsNotRehearsed(t *testing.T) {
 	d.uncut.Store("ups", "the UPS lacks the command shutdown.return")
 	err := n.Do(t.Context(), adapter.Command{Verb: plan.Cut})
 	require.ErrorIs(t, err, adapter.ErrRefused)
-	require.ErrorContains(t, err, "cannot cut the output of ups: the UPS lacks the command shutdown.return")
+	require.ErrorContains(t, err, "cannot cut ups: the UPS lacks the command shutdown.return")
 	require.Equal(t, power.OB, rs.reading(power.Reading{Supply: "ups", Link: power.Fresh, Status: power.OB}).Status)
 	d.uncut.Delete("ups")
 	require.NoError(t, n.Do(t.Context(), adapter.Command{Verb: plan.Cut}))

@@ -82,7 +82,7 @@ func (d *Daemon) cantCut(supply string) error {
 	if !known {
 		return nil
 	}
-	return fmt.Errorf("cannot cut the output of %s: %s: %w", supply, printable.Text(why.(string), 1000), adapter.ErrRefused)
+	return adapter.As(fmt.Errorf("cannot cut %s: %s", supply, printable.Text(why.(string), 1000)), adapter.ErrRefused)
 }
 
 // servers gathers the supplies by the server that they are read from.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ebbtide/internal/effect"
 	"ebbtide/internal/english"
 	"ebbtide/internal/forecast"
 	"ebbtide/internal/ledger"
@@ -139,10 +140,10 @@ func (f *fold) suggestRestore() {
 // suggestCuts looks for outputs that were to be cut and were not: what starts by the return of its power alone rests on that.
 func (f *fold) suggestCuts() {
 	for _, node := range f.uncut() {
-		evidence := "its cut was not proven"
+		evidence := "its cut " + f.would("was not proven", "would not have been proven")
 		for i := range f.story.Steps {
 			if s := &f.story.Steps[i]; s.Node == node && s.Verb == plan.Cut && s.Reason != "" {
-				evidence = "its cut was not proven: " + s.Reason
+				evidence += ": " + strings.TrimPrefix(s.Reason, effect.Observing)
 			}
 		}
 		f.suggestThat(node, "Enable the command that cuts the output of "+node+

@@ -119,11 +119,11 @@ func (f *fold) sameStretch(supply string, a, b time.Time) bool {
 // gave tells how long a battery would have lasted from a decision on, at the load that it had then; 0: that can't be
 // told.
 func (f *fold) gave(b *BatteryTold, n *ledger.Numbers) float64 {
+	d := f.discharge(b)
 	fall := b.From - b.To
-	if b.Empty {
+	if b.Empty && d.Tells() { // an early alarm says nothing of what a battery holds
 		fall = b.From
 	}
-	d := f.discharge(b)
 	if fall < leastFall || n.Charge == nil || n.Load == nil || *n.Load <= 0 || d.Burn <= 0 {
 		return 0
 	}
@@ -148,12 +148,12 @@ func (f *fold) discharge(b *BatteryTold) power.Discharge {
 
 // words say what it gave in a sentence or two.
 func (b *BatteryTold) words() string {
-	text := fmt.Sprintf("%s was on battery for %s at %.0f%% load, charge %s", b.Supply, english.Span(seconds(b.Took)), b.Load,
+	text := fmt.Sprintf("%s was on battery for %s at %.0f%% load, charge %s.", b.Supply, english.Span(seconds(b.Took)), b.Load,
 		english.Fall(b.From, b.To))
 	if b.Empty {
-		text += ", until the UPS reported a low battery"
+		text = fmt.Sprintf("%s had been on battery for %s at %.0f%% load, charge %s, when its UPS reported a low battery.", b.Supply,
+			english.Span(seconds(b.Took)), b.Load, english.Fall(b.From, b.To))
 	}
-	text += "."
 	switch {
 	case b.Said.IsZero():
 		return text + " How long it would last was not predicted in this time."

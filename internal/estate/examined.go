@@ -47,8 +47,8 @@ func (s *surveyor) askSupply(ctx context.Context, d *runbook.SupplyDecl) Supply 
 	}
 	offer, err := ask(ctx, s.each, func(ctx context.Context) (nut.Offer, error) { return s.Examine(ctx, d) })
 	if err = printable.Error(err); err != nil {
-		told.Error = err.Error()
-		trouble("%s can't be queried: %v", d.ID, err)
+		told.Error = plain(err)
+		trouble("%s can't be queried: %s", d.ID, told.Error)
 		return told
 	}
 	told.Reading, told.Status = &offer.Reading, offer.Reading.Status.String()

@@ -96,7 +96,9 @@ func (o *Offer) examineCut(ctx context.Context, c *Client, ups string, how Cutti
 }
 
 // asLack is an error without its kind: nothing was asked for that could be refused.
-func asLack(err error) string { return strings.TrimSuffix(err.Error(), ": "+adapter.ErrRefused.Error()) }
+func asLack(err error) string {
+	return strings.TrimSuffix(err.Error(), ": "+adapter.ErrRefused.Error())
+}
 
 func (c Cutting) lacks(offered []string) []string {
 	if _, err := c.ways(offered); err != nil {

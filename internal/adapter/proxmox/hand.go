@@ -71,8 +71,10 @@ func nodeByHand(d *schema.Node, s *NodeSpec, places func(string) manual.Endpoint
 		},
 		Off: []manual.Instruction{{Say: fmt.Sprintf("Its power light is dark, or its management controller says off. Remotely: it does "+
 			"not answer for %s (a hung one is silent too).", english.Span(cmp.Or(s.OffWhenUnreachable, offAfter)))}},
-		On: []manual.Instruction{{Say: "It is online. In a cluster, that has a quorum (a single host has none, and says so); as root on it:",
-			Type: "pvecm status"}},
+		On: []manual.Instruction{{
+			Say:  "It is online. In a cluster, that has a quorum (a single host has none, and says so); as root on it:",
+			Type: "pvecm status",
+		}},
 	}
 }
 

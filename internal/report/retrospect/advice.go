@@ -140,10 +140,11 @@ func (f *fold) suggestRestore() {
 // suggestCuts looks for outputs that were to be cut and were not: what starts by the return of its power alone rests on that.
 func (f *fold) suggestCuts() {
 	for _, node := range f.uncut() {
-		evidence := "its cut " + f.would("was not proven", "would not have been proven")
+		unproven := "its cut " + f.would("was not proven", "would not have been proven")
+		evidence := unproven
 		for i := range f.story.Steps {
 			if s := &f.story.Steps[i]; s.Node == node && s.Verb == plan.Cut && s.Reason != "" {
-				evidence += ": " + strings.TrimPrefix(s.Reason, effect.Observing)
+				evidence = unproven + ": " + strings.TrimPrefix(s.Reason, effect.Observing)
 			}
 		}
 		f.suggestThat(node, "Enable the command that cuts the output of "+node+

@@ -36,13 +36,5 @@ func (l *Lines) Recorded(records []ledger.Record) {
 func (*Lines) Power(bool, bool, float64, float64) {}
 
 func (l *Lines) line(at time.Time, text string) {
-	_, _ = fmt.Fprintf(l.w, "%6.1fs  %s\n", max(0, at.Sub(l.began).Seconds()), cut(text, 90)) // a reader that has gone misses nothing
-}
-
-// cut shortens a text to width characters.
-func cut(text string, width int) string {
-	if runes := []rune(text); len(runes) > width {
-		return string(runes[:width-1]) + "…"
-	}
-	return text
+	_, _ = fmt.Fprintf(l.w, "%6.1fs  %s\n", max(0, at.Sub(l.began).Seconds()), text) // a reader that has gone misses nothing
 }

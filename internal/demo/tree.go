@@ -209,3 +209,11 @@ func WriteTable(w io.Writer, records []ledger.Record) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// cut shortens a text to width characters.
+func cut(text string, width int) string {
+	if runes := []rune(text); len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return text
+}

@@ -153,8 +153,8 @@ func (e *Estate) Holds(i int, verb plan.Verb, since ledger.Op) bool {
 	case plan.Protect:
 		return e.isProtected(i)
 	case plan.Unprotect:
-		// what it said before it fell silent may be so no more
-		return b.Answer == b.Seen.State && b.Seen.Protected == plan.No && e.setAsBefore(i)
+		// What it said before it fell silent, or went off, may be so no more: a Protect may have come late.
+		return b.Seen.State == plan.On && b.Answer == plan.On && b.Seen.Protected == plan.No && e.setAsBefore(i)
 	case plan.Flush:
 		return e.IsClean(i) && b.Seen.Protected != plan.No
 	case plan.Stop, plan.Force:

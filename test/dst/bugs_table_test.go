@@ -700,4 +700,7 @@ var bugs = []bug{
 	{name: "hung: a power-off that waits for a host to boot is given up", by: "./test/dst TestAllIsBack/a-guest-hangs-while-the-host-of-its-users-boots", edits: []edit{
 		{workProof, " && !e.usersSettle(i)", ""},
 	}},
+	{name: "put-back: what is off shows how it was set before", by: "./test/dst TestRegressions/storage-is-off-when-a-protect-of-before-shows", edits: []edit{
+		{beliefQuestions, "return b.Seen.State == plan.On && b.Answer == plan.On && b.Seen.Protected == plan.No", "return b.Answer == b.Seen.State && b.Seen.Protected == plan.No"},
+	}},
 }

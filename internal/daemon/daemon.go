@@ -52,6 +52,8 @@ type Daemon struct {
 	site       atomic.Pointer[site] // the estate as it is now
 	asides     atomic.Pointer[[]string]
 	uncut      sync.Map                 // by supply: why its output can't be cut
+	quirks     sync.Map                 // of supplies, as they were told: once each
+	reloaded   chan struct{}            // has something when another run book is in force
 	lacks      atomic.Pointer[[]string] // what supplies, and this machine, can't do of what the runbook wants, as they said at the start
 	learned    *learning
 	moved      chan struct{} // has something when there are new records
@@ -77,7 +79,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	}
 	d := &Daemon{
 		options: o, log: o.Log.With(keyComponent, "daemon"), secrets: secrets.New(o.Config.Credentials), began: time.Now(),
-		moved: make(chan struct{}, 1),
+		moved: make(chan struct{}, 1), reloaded: make(chan struct{}, 1),
 	}
 	d.conduct = d.newConduct()
 	defer func() {
@@ -186,7 +188,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	helpers.Go(func() { d.supervise(run) })
 	helpers.Go(func() { d.refresh(run) })
 	helpers.Go(func() { d.tellWaits(run) })
-	helpers.Go(func() { d.checkMeans(run, d.site.Load()) })
+	helpers.Go(func() { d.watchMeans(run) })
 	d.log.Info("running", "runbook", d.site.Load().Runbook.Name, "mode", d.conduct.mode(), "listen", d.options.Config.Listen.String())
 
 	var err error

@@ -55,6 +55,10 @@ func (d *Daemon) reload(ctx context.Context) error {
 		return err
 	}
 	d.keep(rb)
+	select {
+	case d.reloaded <- struct{}{}: // what its supplies offer is asked anew
+	default:
+	}
 	d.feed.start(d.servers(next.Estate), d.pollerOptions(), d.read)
 	d.learned.weigh(next.compiled.Estate, time.Now())
 	if err := old.Close(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,11 +19,57 @@ import (
 	"ebbtide/internal/schema"
 )
 
-// checkMeans asks whether there is all that the last steps of an outage need, when it is too late to ask: what cuts the
-// outputs, and what powers this machine off. It tells people what is wrong.
-func (d *Daemon) checkMeans(ctx context.Context, s *site) {
+// How often it is asked again whether what lacked is there by now, and whether all is still there.
+const (
+	lackedEach = 5 * time.Minute
+	thereEach  = 6 * time.Hour
+)
+
+// watchMeans asks whether there is all that the last steps of an outage need, when it is too late to ask: at the start,
+// after each reload, and now and then.
+func (d *Daemon) watchMeans(ctx context.Context) {
+	for {
+		each := thereEach
+		if d.checkMeans(ctx, d.site.Load()) {
+			each = lackedEach
+		}
+		again := time.NewTimer(each)
+		select {
+		case <-ctx.Done():
+			again.Stop()
+			return
+		case <-d.reloaded:
+			again.Stop()
+		case <-again.C:
+		}
+	}
+}
+
+// checkMeans asks for what cuts the outputs, and for what powers this machine off. It tells people, once, what is wrong,
+// and reports whether anything is.
+func (d *Daemon) checkMeans(ctx context.Context, s *site) bool {
 	lacks := append(d.checkSupplies(ctx, s), d.checkSelf(ctx, s)...)
-	d.lacks.Store(&lacks)
+	if ctx.Err() != nil {
+		return false
+	}
+	if before := d.lacks.Swap(&lacks); before != nil {
+		for _, lack := range lacks {
+			if !slices.Contains(*before, lack) {
+				d.tellLack(lack)
+			}
+		}
+		return len(lacks) > 0
+	}
+	for _, lack := range lacks {
+		d.tellLack(lack)
+	}
+	return len(lacks) > 0
+}
+
+// tellLack tells people of something that the runbook needs, and that is not there.
+func (d *Daemon) tellLack(lack string) {
+	d.log.Error("the last steps of an outage can't be made as the runbook has them", "lack", lack)
+	d.notify(false, lack)
 }
 
 // checkSelf asks whether this machine can be powered off by us.
@@ -37,8 +84,6 @@ func (d *Daemon) checkSelf(ctx context.Context, s *site) (lacks []string) {
 			continue
 		}
 		if seen, err := n.Probe(ctx); err == nil && seen.Caution != "" {
-			d.log.Error("the machine that runs Ebbtide can't be powered off", keyNode, id, "lack", seen.Caution)
-			d.notify(false, id+": "+seen.Caution)
 			lacks = append(lacks, id+": "+seen.Caution)
 		}
 	}
@@ -53,12 +98,11 @@ func (d *Daemon) checkSupplies(ctx context.Context, s *site) (lacks []string) {
 		offer, err := s.Examine(ctx, decl)
 		if err != nil && ctx.Err() == nil {
 			d.log.Warn("it is unknown what a supply offers", "supply", decl.ID, keyError, err)
+			lacks = append(lacks, d.lackedBefore(decl.ID)...)
+			continue
 		}
 		for _, lack := range offer.Lacks {
-			lack = printable.Text(lack, 1000)
-			d.log.Error("a supply can't do what the runbook needs", "supply", decl.ID, "lack", lack)
-			d.notify(false, decl.ID+": "+lack)
-			lacks = append(lacks, decl.ID+": "+lack)
+			lacks = append(lacks, decl.ID+": "+printable.Text(lack, 1000))
 		}
 		if err == nil && decl.Cut != schema.CutNone && len(offer.Ways) == 0 {
 			d.uncut.Store(decl.ID, strings.Join(offer.Lacks, "; "))
@@ -66,14 +110,24 @@ func (d *Daemon) checkSupplies(ctx context.Context, s *site) (lacks []string) {
 			d.uncut.Delete(decl.ID)
 		}
 		for _, q := range offer.Quirks {
-			d.log.Warn("a supply has a quirk", "supply", decl.ID, "quirk", q.Says, "source", q.Source, "hint", q.Do)
+			if _, told := d.quirks.LoadOrStore(decl.ID+": "+q.Says, true); !told {
+				d.log.Warn("a supply has a quirk", "supply", decl.ID, "quirk", q.Says, "source", q.Source, "hint", q.Do)
+			}
 		}
 		if err := s.VerifyUser(ctx, decl); err != nil && ctx.Err() == nil {
-			d.log.Error("it is unknown whether the output of a supply can be cut", "supply", decl.ID, "user", decl.Username, keyError, err)
 			lacks = append(lacks, decl.ID+": it is unknown whether its output can be cut: "+printable.Text(err.Error(), 1000))
 		}
 	}
 	return lacks
+}
+
+// lackedBefore lists what a supply was found to lack when it answered last.
+func (d *Daemon) lackedBefore(supply string) []string {
+	before := d.lacks.Load()
+	if before == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(*before), func(lack string) bool { return !strings.HasPrefix(lack, supply+": ") })
 }
 
 // cantCut says why the output of a supply can't be cut, as far as its UPS has said so.

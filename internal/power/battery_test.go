@@ -223,6 +223,48 @@ func TestAnEarlyLowBatteryTeachesNothing(t *testing.T) {
 	require.False(t, d.Tells())
 }
 
+// One wrong alarm says nothing, and a restart forgets none.
+func TestALowBatteryCountsFromWhenItLasts(t *testing.T) {
+	gave := func(do func(c *cell)) Discharge {
+		c := newCell(proven, 600)
+		c.run(60)
+		c.mains = false
+		do(c)
+		d, told := c.t.Discharge(c.now)
+		require.True(t, told)
+		return d
+	}
+	blip := gave(func(c *cell) { c.run(65); c.replace = LB; c.run(1); c.replace = 0; c.run(434) })
+	require.False(t, blip.Empty)
+	require.InDelta(t, 500, blip.Burn, 1)
+
+	first := gave(func(c *cell) { c.replace = LB; c.run(500) })
+	require.True(t, first.Empty)
+	require.False(t, first.Tells(), "it says so whatever it holds")
+
+	lasting := func(restart bool) Discharge {
+		return gave(func(c *cell) {
+			c.run(65)
+			c.replace = LB
+			c.run(135)
+			if restart {
+				carried, ok := c.t.Carry()
+				require.True(t, ok)
+				c.t = NewTracker(proven)
+				c.t.TakeUp(c.now.Add(2*time.Second), carried, 2*time.Second)
+				c.now, c.left = c.now.Add(time.Second), c.left-1
+			}
+			c.run(299)
+		})
+	}
+	for _, d := range []Discharge{lasting(false), lasting(true)} {
+		require.True(t, d.Empty)
+		require.InDelta(t, 65, d.Burn, 1)
+		require.InDelta(t, 65, d.Took.Seconds(), 1)
+		require.InDelta(t, 89, d.To, 1)
+	}
+}
+
 func TestABatteryThatFailedCountsForHalf(t *testing.T) {
 	healthy := newCell(proven, 600)
 	whole := healthy.run(60).Left.Value

@@ -29,9 +29,37 @@ type Given struct {
 	Burn   float64       `json:"burn"`             // seconds at full load
 	Loaded float64       `json:"loaded,omitempty"` // load, as a fraction, times seconds
 	From   float64       `json:"from,omitempty"`   // charge, as a fraction; 0: none was told
-	Low    bool          `json:"low,omitempty"`    // the UPS called its battery low
+	Low    bool          `json:"low,omitempty"`    // the UPS calls its battery low
+	Mark   *Mark         `json:"mark,omitempty"`   // what it had given when it began to
 	Drill  bool          `json:"drill,omitempty"`  // it was on purpose
 	Told   bool          `json:"told,omitempty"`   // the Discharge is on record
+}
+
+// Mark is what a battery had given when its UPS began to call it low.
+type Mark struct {
+	Took   time.Duration `json:"took"`
+	Burn   float64       `json:"burn"`
+	Loaded float64       `json:"loaded,omitempty"`
+	To     float64       `json:"to,omitempty"` // charge, as a fraction
+}
+
+// mark gives what is carried of a lowMark.
+func (l *lowMark) mark() *Mark {
+	if l == nil {
+		return nil
+	}
+	return &Mark{Took: l.took, Burn: l.burn, Loaded: l.loaded, To: l.to}
+}
+
+// lowMark is the one that was carried; by an older version, which did not carry it, it is where that ended.
+func (g *Given) lowMark() *lowMark {
+	switch {
+	case !g.Low:
+		return nil
+	case g.Mark == nil:
+		return &lowMark{given{g.Burn, g.Took, g.Loaded}, g.From}
+	}
+	return &lowMark{given{g.Mark.Burn, g.Mark.Took, g.Mark.Loaded}, g.Mark.To}
 }
 
 // carriesFor is how long nobody may have heard a supply that is on battery afterwards, as before, for that to count as one stretch: in a
@@ -47,7 +75,10 @@ func (t *Tracker) Carry() (Carried, bool) {
 	b, s := &t.battery, &t.battery.stretch
 	return Carried{
 		On: t.heardAt.Sub(t.since), Out: t.heardAt.Sub(t.out), Volts: t.volts, Load: 100 * b.load,
-		Given: Given{Took: s.took, Burn: s.burn, Loaded: s.loaded, From: s.from, Low: s.low, Drill: s.drill, Told: s.onRecord},
+		Given: Given{
+			Took: s.took, Burn: s.burn, Loaded: s.loaded, From: s.from, Low: s.low != nil, Mark: s.low.mark(), Drill: s.drill,
+			Told: s.onRecord,
+		},
 		Spent: b.spent, Kept: b.kept, Left: 100 * b.refilled, Runtime: b.runtime.left, Meant: b.runtime.meant, Stood: b.runtime.burnt,
 	}, true
 }
@@ -90,7 +121,7 @@ func (t *Tracker) resume(now time.Time) {
 		b.runtime = standing{left: c.Runtime, meant: c.Meant, burnt: c.Stood + burnt}
 		b.stretch = stretch{
 			given: given{c.Burn + burnt, c.Took + gap, c.Loaded + load*gap.Seconds()}, charged: c.From > 0, from: c.From,
-			to: c.From, low: c.Low, drill: c.Drill, onRecord: c.Told,
+			to: c.From, low: c.lowMark(), drill: c.Drill, onRecord: c.Told,
 		}
 	}
 }

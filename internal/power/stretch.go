@@ -7,12 +7,10 @@ type stretch struct {
 	given          // up to the last word
 	unheard  given // since then: counted once the supply says that it is on battery still
 	charged  bool
-	from, to float64 // charge, as fractions
-	low      bool    // the UPS called its battery low,
-	lowAt    given   // when it had given this,
-	lowTo    float64 // down to this charge
-	drill    bool    // it was on purpose
-	onRecord bool    // it has gone on record
+	from, to float64  // charge, as fractions
+	low      *lowMark // nil: the UPS does not call its battery low
+	drill    bool     // it was on purpose
+	onRecord bool     // it has gone on record
 }
 
 // learnsFrom is a fall of the charge from which the capacity of the moment is believed, if it is less than what was.
@@ -51,10 +49,20 @@ func (s *stretch) charge(c float64) {
 	s.to = c
 }
 
-// callsLow notes that the UPS calls its battery low: what it has given until then is what it holds.
-func (s *stretch) callsLow() {
-	if !s.low {
-		s.low, s.lowAt, s.lowTo = true, s.given, s.to
+// lowMark is what a battery had given, and its charge, when its UPS began to call it low.
+type lowMark struct {
+	given
+	to float64
+}
+
+// callsLow notes whether the UPS calls its battery low: what it has given until it began to is what it is counted on for. One that calls it
+// low no more, as when its load has fallen, or was wrong once, has said nothing.
+func (s *stretch) callsLow(low bool) {
+	switch {
+	case !low:
+		s.low = nil
+	case s.low == nil:
+		s.low = &lowMark{s.given, s.to}
 	}
 }
 
@@ -64,11 +72,11 @@ func (s *stretch) discharge(at time.Time) (Discharge, bool) {
 		return Discharge{}, false
 	}
 	given, to := s.given, s.to
-	if s.low && s.lowAt.took > 0 { // what it gives beyond that is no part of what it is counted on for
-		given, to = s.lowAt, s.lowTo
+	if s.low != nil {
+		given, to = s.low.given, s.low.to
 	}
 	d := Discharge{
-		At: at, Burn: given.burn, Took: given.took, Load: 100 * given.loaded / given.took.Seconds(), Empty: s.low, Drill: s.drill,
+		At: at, Burn: given.burn, Took: given.took, Load: 100 * s.loaded / s.took.Seconds(), Empty: s.low != nil, Drill: s.drill,
 	}
 	if s.charged {
 		d.From, d.To = 100*s.from, 100*to
@@ -82,7 +90,7 @@ func (b *battery) account() {
 	s := b.stretch
 	b.stretch = stretch{}
 	fall := s.from - s.to
-	if !s.charged || fall < learnsFrom || s.drill && s.low {
+	if !s.charged || fall < learnsFrom || s.drill && s.low != nil {
 		return
 	}
 	burn, sigma := s.burn/fall, fallSigma+fallGrain/fall

@@ -280,9 +280,7 @@ func (t *Tracker) flow() flow {
 func (t *Tracker) stretch(now time.Time) {
 	switch f := t.flow(); f {
 	case draining, tested:
-		if t.says(now, t.low) || t.status.Has(LB) {
-			t.battery.stretch.callsLow()
-		}
+		t.battery.stretch.callsLow(t.says(now, t.low) || t.status.Has(LB))
 		t.battery.stretch.drill = t.battery.stretch.drill || f == tested
 	case refilling:
 		t.battery.account()

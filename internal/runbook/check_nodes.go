@@ -211,7 +211,8 @@ func (c *checker) inTime(i int) {
 		return
 	}
 	takes := tr.Times[plan.Stop].Within
-	for _, id := range n.FedBy {
+	for _, fed := range n.FedBy {
+		id, _, _ := strings.Cut(fed, "/") // an outlet goes with its supply
 		at, known := c.supply[id]
 		if !known {
 			continue

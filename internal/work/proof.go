@@ -195,10 +195,13 @@ func (e *Works) HoldBack(i int, why string) {
 // usersSettle reports whether anything that uses a node, and is not off, will show by itself whether it is: as guests do once their host is
 // up.
 func (e *Works) usersSettle(i int) bool {
+	comes := func(host int) bool {
+		start := e.Course.Find(host, plan.Start, plan.Up)
+		return start >= 0 && e.Course.Stands[start] == want.Pending && !e.IsOn(host)
+	}
 	isToShow := func(u int) bool {
 		host := e.HostOf(u)
-		hostComes := host >= 0 && e.ComesUp(host) && !e.IsOn(host) && !e.Entry(host).GivenUp.Has(plan.Start)
-		return !e.IsOff(u) && (hostComes || e.SettlesSoon(u))
+		return !e.IsOff(u) && (host >= 0 && comes(host) || e.SettlesSoon(u) || e.FeedIsUnheard(u))
 	}
 	return slices.ContainsFunc(e.UsersOf(i), isToShow)
 }

@@ -90,7 +90,7 @@ func (s sight) observation() plan.Observation {
 	case libvirt.DomainShutdown:
 		return plan.Observation{State: plan.Stopping, Detail: "shutting down"}
 	case libvirt.DomainShutoff:
-		if libvirt.DomainShutoffReason(s.reason) == libvirt.DomainShutoffMigrated { // it runs, and not here
+		if s.isMigrated() { // nothing of it is here to be stopped or started
 			return plan.Observation{
 				State: plan.Gone, Detail: "it was migrated to another host, and only its definition is left here: name the connection of the " +
 					"host that it runs on, or undefine it here",
@@ -108,6 +108,11 @@ func (s sight) observation() plan.Observation {
 	default:
 		return plan.Observation{State: plan.Unknown, Detail: "libvirt cannot tell its state"}
 	}
+}
+
+// isMigrated reports whether what is left here is the definition of a domain that was moved to another host.
+func (s sight) isMigrated() bool {
+	return s.state == libvirt.DomainShutoff && libvirt.DomainShutoffReason(s.reason) == libvirt.DomainShutoffMigrated
 }
 
 func (s sight) whyPaused() string {
@@ -148,6 +153,9 @@ func (n *domain) Do(ctx context.Context, do adapter.Command) error {
 		return fmt.Errorf("cannot %s %s: %w: a domain has no such verb", do.Verb, n, adapter.ErrRefused)
 	}
 	s, err := n.look(ctx)
+	if err == nil && do.Verb == plan.Start && s.isMigrated() { // two of one VM would write to one disk
+		err = fmt.Errorf("%w: it was migrated to another host, and may run there", adapter.ErrRefused)
+	}
 	if err == nil && !s.holds(do.Verb) {
 		err = n.give(ctx, s, do.Verb)
 	}

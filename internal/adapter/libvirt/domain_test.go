@@ -9,12 +9,13 @@ import (
 	"ebbtide/internal/plan"
 )
 
-// What was migrated runs on another host: nothing may rest on its being off here.
-func TestWhatWasMigratedIsNotOff(t *testing.T) {
+// What was migrated runs on another host: its node here covers nothing, which check --live says, and it is not started here.
+func TestWhatWasMigratedIsNotHere(t *testing.T) {
 	t.Parallel()
 	o := sight{state: libvirt.DomainShutoff, reason: int32(libvirt.DomainShutoffMigrated)}.observation()
 	require.Equal(t, plan.Gone, o.State)
 	require.Contains(t, o.Detail, "migrated to another host")
+	require.False(t, sight{state: libvirt.DomainShutoff}.isMigrated())
 }
 
 // What runs no more is off only if its process has ended: one that has crashed may be kept, with its image

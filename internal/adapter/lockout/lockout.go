@@ -34,7 +34,8 @@ func (d denial) Unwrap() error { return d.error }
 type Guard struct {
 	mu       sync.Mutex
 	why      error
-	wasIn    bool // a login was accepted before
+	wasIn    bool      // a login was accepted before,
+	inAt     time.Time // the last one then
 	refusals int
 	until    time.Time
 }
@@ -49,11 +50,14 @@ func (g *Guard) Locked() error {
 	return nil
 }
 
-// IsIn reports whether the last login was accepted, so that another one is as well.
+// stillIn is how long after a login that was accepted another one is taken to be as well.
+const stillIn = 20 * time.Second
+
+// IsIn reports whether a login was accepted just now, so that another one is as well.
 func (g *Guard) IsIn() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.wasIn && g.refusals == 0
+	return g.wasIn && g.refusals == 0 && time.Since(g.inAt) < stillIn
 }
 
 // Refused notes a refused login, begins a pause, each twice as long as the one before, and gives the error that says so. An account that
@@ -62,6 +66,9 @@ func (g *Guard) IsIn() bool {
 func (g *Guard) Refused(err error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if time.Now().Before(g.until) { // of several at once, the first has begun the pause
+		return g.why
+	}
 	pause := min(firstPause<<min(g.refusals, 10), longestPause)
 	if g.wasIn {
 		err = again(err)
@@ -93,5 +100,5 @@ func again(err error) error {
 func (g *Guard) Accepted() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.why, g.refusals, g.until, g.wasIn = nil, 0, time.Time{}, true
+	g.why, g.refusals, g.until, g.wasIn, g.inAt = nil, 0, time.Time{}, true, time.Now()
 }

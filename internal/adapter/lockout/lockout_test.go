@@ -1,6 +1,7 @@
 package lockout
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -52,5 +53,24 @@ func TestWhoWasInBeforeIsNotRefusedForGood(t *testing.T) {
 			require.NoError(t, g.Locked())
 		}
 		require.ErrorIs(t, g.Sort(denied), adapter.ErrUnreachable)
+	})
+}
+
+// What was let in a while ago may have a new password since; and several refusals at once are one.
+func TestALoginCountsForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g Guard
+		require.False(t, g.IsIn())
+		g.Accepted()
+		require.True(t, g.IsIn())
+		<-time.After(stillIn)
+		require.False(t, g.IsIn())
+		g.Accepted()
+		for range 5 {
+			require.ErrorIs(t, g.Refused(errors.New("no")), ErrDenied)
+		}
+		require.False(t, g.IsIn())
+		<-time.After(pauseAgain)
+		require.NoError(t, g.Locked())
 	})
 }

@@ -174,6 +174,7 @@ func (n *cluster) Do(ctx context.Context, do adapter.Command) error {
 	}
 	flags, states := map[string]bool{}, map[string]string{}
 	if do.Verb == plan.Protect {
+		n.waitsFor(false, time.Time{}, 0) // another wait begins then
 		for _, f := range n.flags {
 			flags[f] = true
 		}
@@ -191,6 +192,7 @@ func (n *cluster) Do(ctx context.Context, do adapter.Command) error {
 	if err := errors.Join(n.setFlags(ctx, c, flags), n.setHA(ctx, c, states)); err != nil {
 		return fmt.Errorf("cannot %s the cluster: %w", do.Verb, err)
 	}
+	n.waitsFor(false, time.Time{}, 0)
 	return nil
 }
 
@@ -221,7 +223,8 @@ func (n *cluster) osdsUp(ctx context.Context) error {
 	up, in := max(status.OSDs.Up, status.OSDs.Inner.Up), max(status.OSDs.In, status.OSDs.Inner.In)
 	active := 0
 	for _, s := range status.PGs.States {
-		if slices.Contains(strings.Split(s.Name, "+"), "active") {
+		is := strings.Split(s.Name, "+")
+		if slices.Contains(is, "active") && !slices.Contains(is, "stale") { // a stale one was active when last heard of
 			active += s.Count
 		}
 	}

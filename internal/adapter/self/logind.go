@@ -36,9 +36,12 @@ func (l *logind) caution(ctx context.Context) string {
 	if !l.asked.IsZero() && time.Since(l.asked) < askedEach {
 		return l.said
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, askedWithin, fmt.Errorf("no answer within %s", askedWithin))
+	bound, cancel := context.WithTimeoutCause(ctx, askedWithin, fmt.Errorf("no answer within %s", askedWithin))
 	defer cancel()
-	res, err := process.Run(ctx, l.ask, "")
+	res, err := process.Run(bound, l.ask, "")
+	if ctx.Err() != nil { // it was not given its time
+		return l.said
+	}
 	l.asked, l.said = time.Now(), judge(res, err)
 	return l.said
 }
@@ -46,7 +49,7 @@ func (l *logind) caution(ctx context.Context) string {
 // judge words an answer of CanPowerOff: it says "yes"; "no", or "challenge" where somebody would have to enter a password;
 // "na" where the machine can't.
 func judge(res process.Result, err error) string {
-	const rule = "install polkitd, and 50-ebbtide-poweroff.rules in /usr/share/polkit-1/rules.d (the Debian package has it); the unit is to be called ebbtide"
+	const rule = "install polkitd, and 50-ebbtide-poweroff.rules in /usr/share/polkit-1/rules.d (the Debian package has it); the service has to run as the user ebbtide"
 	switch answer := strings.TrimSpace(res.Stdout); {
 	case err != nil:
 		return fmt.Sprintf("it is unknown whether it can power this machine off: %v", err)

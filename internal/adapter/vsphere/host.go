@@ -25,6 +25,7 @@ type hostNode struct {
 	checked bool // the runbook has health checks beside the datastores
 
 	mu      sync.Mutex
+	wasOn   bool      // it was seen on, or was told to stop: what is called powered off after that may be on its way down
 	saidOff time.Time // since when vCenter has been heard to say that it is powered off; zero: it does not
 }
 
@@ -139,18 +140,20 @@ func (n *hostNode) look(ctx context.Context, find func(context.Context, *Conn) (
 	return plan.Observation{}, fmt.Errorf("cannot probe host %q: %w", n.name, err)
 }
 
-// doubt takes a host that is called powered off for a silent one, until that has been said for long enough.
+// doubt takes a host that was on, and is called powered off, for a silent one until that has been said for long enough.
 func (n *hostNode) doubt(seen plan.Observation, now time.Time) plan.Observation {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
-	case seen.State != plan.Off:
-		n.saidOff = time.Time{}
+	case seen.State == plan.On:
+		n.wasOn, n.saidOff = true, time.Time{}
+		return seen
+	case seen.State != plan.Off || !n.wasOn:
 		return seen
 	case n.saidOff.IsZero():
 		n.saidOff = now
 	}
-	if now.Sub(n.saidOff) < goesDown {
+	if now.Sub(n.saidOff) < max(goesDown, n.spec.OffWhenUnreachable) {
 		seen.State = plan.Unreachable
 		seen.Detail += ", which it also does of a host that is still on its way down"
 	}
@@ -202,7 +205,7 @@ func (n *hostNode) Do(ctx context.Context, do adapter.Command) error {
 		if err != nil {
 			return err
 		}
-		switch o := h.observation(c.direct()); {
+		switch o := n.doubt(h.observation(c.direct()), time.Now()); {
 		case o.State != plan.On && c == n.conns[0] && len(n.conns) > 1: // vCenter's word may be old: it is asked itself, as for a look
 			off = o.State == plan.Off
 			return fmt.Errorf("%w: %s", adapter.ErrUnreachable, o.Detail)

@@ -269,12 +269,15 @@ func TestWhatVCenterSaysOfAHost(t *testing.T) {
 
 // vCenter calls a host powered off as soon as its agents are gone, and it may still unmount its datastores.
 func TestAHostThatIsCalledPoweredOffMayBeOnItsWay(t *testing.T) {
-	n, now := &hostNode{}, time.Now()
+	n, now := &hostNode{spec: &HostSpec{}}, time.Now()
 	off := plan.Observation{State: plan.Off, Detail: "vCenter reports it powered off"}
+	require.Equal(t, off, n.doubt(off, now), "it was off before we came")
+	on := plan.Observation{State: plan.On}
+	require.Equal(t, on, n.doubt(on, now))
 	require.Equal(t, plan.Unreachable, n.doubt(off, now).State)
 	require.Equal(t, plan.Unreachable, n.doubt(off, now.Add(goesDown-time.Second)).State)
+	require.Equal(t, plan.Observation{}, n.doubt(plan.Observation{}, now.Add(goesDown-time.Second)), "no answer says nothing")
 	require.Equal(t, off, n.doubt(off, now.Add(goesDown)))
-	on := plan.Observation{State: plan.On}
 	require.Equal(t, on, n.doubt(on, now.Add(time.Hour)))
 	require.Equal(t, plan.Unreachable, n.doubt(off, now.Add(2*time.Hour)).State)
 }

@@ -105,7 +105,7 @@ func (e *Works) passStop(i int) {
 	e.takeNoneAlong(i, on, doubtful)
 	switch {
 	case w.force.cause.IsHaste() && w.verb == plan.Cut:
-	case doubtful && w.guard.rounds < guardRounds, guestsOnly && e.areOld(i, len(on) > 0):
+	case doubtful && w.guard.rounds < guardRounds, (guestsOnly || e.goesInLastCall(i)) && e.areOld(i, len(on) > 0):
 		e.enter(w, verifying)
 		w.next = e.Now.Add(FirstLook)
 		e.arm(i)
@@ -158,6 +158,7 @@ func (e *Works) leftDirty(i int) []string {
 // others that were given up, a host along with those, and anything when only the time for its own stop is left.
 func (e *Works) passesOver(i int, on []string, guestsOnly bool) bool {
 	w, kind := e.nodes[i].work, e.Graph.Node(i).Kind
+	goes := e.goesInLastCall(i)
 	if w.rung == plan.Stop {
 		w.force = force{} // an earlier try had its own reason
 	}
@@ -166,13 +167,19 @@ func (e *Works) passesOver(i int, on []string, guestsOnly bool) bool {
 	case len(dirty) == 0 && (len(on) == 0 || kind == plan.VM && guestsOnly):
 	case len(dirty) == 0 && kind == plan.Host && guestsOnly:
 		e.takeAlong(i, on)
-	case e.IsLastCall(i) && (w.rung == plan.Stop || kind != plan.Other) && !slices.ContainsFunc(e.UsersOf(i), e.isWaitedFor):
+	case goes:
 		w.force = e.hasteOf(i)
 		w.force.reason += named(ledger.PassedOver, on) + named(ledger.LeftDirty, dirty)
 	default:
 		return false
 	}
 	return true
+}
+
+// goesInLastCall reports whether only the time for a node's own stop is left, and what uses it and is not off was given up for good.
+func (e *Works) goesInLastCall(i int) bool {
+	asks := e.nodes[i].work.rung == plan.Stop || e.Graph.Node(i).Kind != plan.Other
+	return e.IsLastCall(i) && asks && !slices.ContainsFunc(e.UsersOf(i), e.isWaitedFor)
 }
 
 // named gives names after a phrase that needs some.

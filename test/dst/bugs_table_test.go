@@ -609,7 +609,7 @@ var bugs = []bug{
 		{beliefQuestions, " && !e.MayGoYet(i) && hasShown", " && (hasShown || true)"},
 	}},
 	{name: "rule 1: storage is powered off in the last call", by: "./test/dst TestRegressions/charged-while-the-output-was-off", edits: []edit{
-		{workPass, "e.IsLastCall(i) && (w.rung == plan.Stop || kind != plan.Other)", "e.IsLastCall(i)"},
+		{workPass, "asks := e.nodes[i].work.rung == plan.Stop || e.Graph.Node(i).Kind != plan.Other", "asks := true"},
 		{permitPermit, "c.Rung != plan.Stop && kind != plan.VM && kind != plan.Host", "c.Rung == plan.Cut && kind == plan.VM"},
 	}},
 	{name: "rule 1: the last call switches a plug off that a program drives", by: "./internal/families TestWhatMaySwitchPower", edits: []edit{
@@ -702,5 +702,8 @@ var bugs = []bug{
 	}},
 	{name: "put-back: what is off shows how it was set before", by: "./test/dst TestRegressions/storage-is-off-when-a-protect-of-before-shows", edits: []edit{
 		{beliefQuestions, "return b.Seen.State == plan.On && b.Answer == plan.On && b.Seen.Protected == plan.No", "return b.Answer == b.Seen.State && b.Seen.Protected == plan.No"},
+	}},
+	{name: "guard: what was given up keeps the others' proofs from being renewed", by: "./test/dst TestRegressions/a-host-is-switched-on-before-the-last-call-of-its-storage", edits: []edit{
+		{workPass, "(guestsOnly || e.goesInLastCall(i)) && e.areOld", "guestsOnly && e.areOld"},
 	}},
 }

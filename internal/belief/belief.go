@@ -65,21 +65,26 @@ type Departure uint8
 // How far it has gone.
 const (
 	NotSeen  Departure = iota
+	Relit              // it was on while its power may have come back, and its stop may have been on its way still
 	Leaving            // it was seen on its way down, or fell silent
 	Coming             // and once on its way up
 	Returned           // and on again: somebody started it, or its power did
 )
 
 // next is where a departure is after an answer, which was the same for so many looks. Of what may have got its power back one look is
-// enough: its silence after that says that the network is gone.
-func (d Departure) next(state plan.State, looks int, powered bool) Departure {
+// enough: its silence after that says that the network is gone. But one look that comes so early that its stop may be on its way is not:
+// the next one is.
+func (d Departure) next(state plan.State, looks int, powered, obeyed bool) Departure {
 	again := looks >= ProofLooks
+	back := (powered || d == Relit) && obeyed
 	switch {
 	case d == Returned:
-	case state == plan.Stopping && d == NotSeen:
+	case state == plan.Stopping && d < Leaving:
 		return Leaving
-	case state == plan.Starting && (again || d == Coming), state == plan.On && (again && d == Leaving || d == Coming || powered):
+	case state == plan.Starting && (again || d == Coming), state == plan.On && (again && d == Leaving || d == Coming || back):
 		return Returned
+	case state == plan.On && powered && d == NotSeen:
+		return Relit
 	case state == plan.Starting:
 		return Coming
 	}

@@ -157,14 +157,15 @@ func (e *Estate) silenceIsNothing(i int) bool {
 // FollowDeparture follows an answer that a node has given for so many looks, for what its silence tells after that.
 func (e *Estate) FollowDeparture(i int, state plan.State, looks int) {
 	if b := &e.Beliefs[i]; e.Graph.Node(i).OffAfter > 0 {
-		b.Departure = b.Departure.next(state, looks, e.wasPowered(i) && !e.Now.Before(b.Obeying))
+		b.Departure = b.Departure.next(state, looks, e.wasPowered(i), !e.Now.Before(b.Obeying))
 	}
 }
 
-// HasReturned reports whether a node that was told to go off was seen to be back since, or on its way there with its power.
+// HasReturned reports whether a node that was told to go off was seen to be back since, or on its way there with its power. What was on while
+// that may have come back, in the time that its stop may take, may go yet; but where its power is there, nothing rests on that.
 func (e *Estate) HasReturned(i int) bool {
 	d := e.Beliefs[i].Departure
-	return d == Returned || d == Coming && e.wasPowered(i)
+	return d == Returned || d == Coming && e.wasPowered(i) || d == Relit && !e.GoesDown(i)
 }
 
 // wasPowered reports whether the power of a node came back, or may have: as far as was heard, and nothing since shows what became of it, or

@@ -706,4 +706,7 @@ var bugs = []bug{
 	{name: "guard: what was given up keeps the others' proofs from being renewed", by: "./test/dst TestRegressions/a-host-is-switched-on-before-the-last-call-of-its-storage", edits: []edit{
 		{workPass, "(guestsOnly || e.goesInLastCall(i)) && e.areOld", "guestsOnly && e.areOld"},
 	}},
+	{name: "silence: what was on with its power goes by a stop of before all the same", by: "./test/dst TestRegressions/a-host-that-came-back-is-silent-in-the-time-of-its-stop", edits: []edit{
+		{"internal/belief/silence.go", " || d == Relit && !e.GoesDown(i)", ""},
+	}},
 }

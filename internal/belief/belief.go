@@ -76,17 +76,26 @@ const (
 // the next one is.
 func (d Departure) next(state plan.State, looks int, powered, obeyed bool) Departure {
 	again := looks >= ProofLooks
-	back := (powered || d == Relit) && obeyed
 	switch {
-	case d == Returned:
-	case state == plan.Stopping && d < Leaving:
-		return Leaving
-	case state == plan.Starting && (again || d == Coming), state == plan.On && (again && d == Leaving || d == Coming || back):
-		return Returned
-	case state == plan.On && powered && d == NotSeen:
-		return Relit
-	case state == plan.Starting:
+	case state == plan.Stopping:
+		return max(d, Leaving)
+	case state == plan.Starting && !again && d < Coming:
 		return Coming
+	case state == plan.Starting:
+		return Returned
+	case state == plan.On:
+		return d.isOn(again, powered, obeyed)
+	}
+	return d
+}
+
+// isOn is next after an answer that says on.
+func (d Departure) isOn(again, powered, obeyed bool) Departure {
+	switch {
+	case again && d == Leaving, d == Coming, (powered || d == Relit) && obeyed:
+		return Returned
+	case powered && d == NotSeen:
+		return Relit
 	}
 	return d
 }

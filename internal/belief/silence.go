@@ -161,8 +161,8 @@ func (e *Estate) FollowDeparture(i int, state plan.State, looks int) {
 	}
 }
 
-// HasReturned reports whether a node that was told to go off was seen to be back since, or on its way there with its power. What was on while
-// that may have come back, in the time that its stop may take, may go yet; but where its power is there, nothing rests on that.
+// HasReturned reports whether a node that was told to go off was seen to be back since, or on its way there with its power. What was on
+// while that may have come back, in the time that its stop may take, may go yet; but where its power is there, nothing rests on that.
 func (e *Estate) HasReturned(i int) bool {
 	d := e.Beliefs[i].Departure
 	return d == Returned || d == Coming && e.wasPowered(i) || d == Relit && !e.GoesDown(i)

@@ -165,8 +165,11 @@ func (e *Estate) FollowDeparture(i int, state plan.State, looks int) {
 // while that may have come back, in the time that its stop may take, may go yet; but where its power is there, nothing rests on that.
 func (e *Estate) HasReturned(i int) bool {
 	d := e.Beliefs[i].Departure
-	return d == Returned || d == Coming && e.wasPowered(i) || d == Relit && !e.GoesDown(i)
+	return d == Returned || d == Coming && e.wasPowered(i) || d == Relit && !e.isGoingDown(i)
 }
+
+// isGoingDown is GoesDown also where no outage is open, in which nothing does.
+func (e *Estate) isGoingDown(i int) bool { return e.Ledger.Outage != nil && e.GoesDown(i) }
 
 // wasPowered reports whether the power of a node came back, or may have: as far as was heard, and nothing since shows what became of it, or
 // unheard.

@@ -707,6 +707,6 @@ var bugs = []bug{
 		{workPass, "(guestsOnly || e.goesInLastCall(i)) && e.areOld", "guestsOnly && e.areOld"},
 	}},
 	{name: "silence: what was on with its power goes by a stop of before all the same", by: "./test/dst TestRegressions/a-host-that-came-back-is-silent-in-the-time-of-its-stop", edits: []edit{
-		{"internal/belief/silence.go", " || d == Relit && !e.GoesDown(i)", ""},
+		{"internal/belief/silence.go", " || d == Relit && !e.isGoingDown(i)", ""},
 	}},
 }

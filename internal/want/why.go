@@ -85,7 +85,7 @@ var whyTexts = [WhyCodes]string{
 }
 
 // whyObserved are those that would read as if there were something to do.
-var whyObserved = map[WhyCode]string{
+var whyObserved = [WhyCodes]string{
 	GivenUp:   "given up: {} would not have been proven",
 	NotProven: "waiting for {}, which would have been given up",
 }

@@ -393,8 +393,10 @@ func (w *walk) shows(step printedStep, line string, env []string, managerDown bo
 		return func() bool { return true } // a host knows no folders; and this machine, which stands for all of them, answers always
 	case strings.HasPrefix(line, "govc find "):
 		return typed(func(shown string, code int) bool { return code == 0 && shown == "" })
-	case strings.HasPrefix(line, "curl "):
-		return typed(func(shown string, _ int) bool { return strings.TrimSpace(shown) == "28" })
+	case strings.Contains(line, "/dev/tcp/"):
+		return typed(func(shown string, code int) bool {
+			return code != 0 && (strings.TrimSpace(shown) == "" || strings.Contains(shown, "No route to host"))
+		})
 	case strings.HasPrefix(line, "upsc "):
 		return typed(func(shown string, _ int) bool { return strings.Contains(shown, "OFF") })
 	case strings.HasPrefix(line, "ssh ") && strings.Contains(step.title, "write-through"):

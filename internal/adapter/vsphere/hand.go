@@ -64,12 +64,17 @@ func otherwise(places func(string) manual.Endpoint, fallback []string, what, com
 		}
 		clients = append(clients, fmt.Sprintf("%s (user %s)", at.Address, at.User))
 		all = append(all, manual.Instruction{Type: govcAt(at)})
-		if command != "" {
-			all = append(all, manual.Instruction{Type: command})
-		}
 	}
-	if len(all) > 0 {
-		all[0].Say = fmt.Sprintf("If that does not answer, %s: %s:", what, english.Series(clients, len(clients)))
+	if len(all) == 0 {
+		return nil
+	}
+	all[0].Say = fmt.Sprintf("If that does not answer, %s: %s:", what, english.Series(clients, len(clients)))
+	if len(all) > 1 && command != "" {
+		all[0].Say = fmt.Sprintf("If that does not answer, %s: %s. With govc, the last line after each of the others:", what,
+			english.Series(clients, len(clients)))
+	}
+	if command != "" {
+		all = append(all, manual.Instruction{Type: command})
 	}
 	return all
 }

@@ -5,6 +5,7 @@ package adapter
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/schema"
@@ -45,6 +46,15 @@ var (
 
 // As gives an error the meaning of one of the sentinels, and no other one's: errors.Is finds that, and what else it wraps.
 func As(err, meaning error) error { return sorted{err, meaning} }
+
+// Plain is an error for people, without the sentinel that may end it, where the sentence around it says that already.
+func Plain(err error) string {
+	text := err.Error()
+	for _, kind := range []error{ErrUnreachable, ErrRefused, ErrBusy, ErrGone} {
+		text = strings.TrimSuffix(text, ": "+kind.Error())
+	}
+	return text
+}
 
 type sorted struct {
 	error

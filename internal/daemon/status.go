@@ -70,9 +70,7 @@ func (d *Daemon) status(ctx context.Context) (Status, error) {
 		Journal: d.options.Config.Journal, Aside: d.aside(),
 		Text: d.inWords(view), Blind: site.blind, Policy: site.Runbook.Triggers(), Proofs: d.unproven(time.Now()), View: view,
 	}
-	if lacks := d.lacks.Load(); lacks != nil {
-		s.Lacks = *lacks
-	}
+	s.Lacks = d.lacked()
 	d.markObserved(&s.View)
 	if tl := d.history.latest(); view.Outage != "" && tl.Outage == view.Outage {
 		s.Outage = &tl

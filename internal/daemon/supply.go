@@ -52,24 +52,23 @@ func (d *Daemon) checkMeans(ctx context.Context, s *site) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	if before := d.lacks.Swap(&lacks); before != nil {
-		for _, lack := range lacks {
-			if !slices.Contains(*before, lack) {
-				d.tellLack(lack)
-			}
-		}
-		return len(lacks) > 0
-	}
+	before := d.lacked()
+	d.lacks.Store(&lacks)
 	for _, lack := range lacks {
-		d.tellLack(lack)
+		if !slices.Contains(before, lack) {
+			d.log.Error("the last steps of an outage can't be made as the runbook has them", "lack", lack)
+			d.notify(false, lack)
+		}
 	}
 	return len(lacks) > 0
 }
 
-// tellLack tells people of something that the runbook needs, and that is not there.
-func (d *Daemon) tellLack(lack string) {
-	d.log.Error("the last steps of an outage can't be made as the runbook has them", "lack", lack)
-	d.notify(false, lack)
+// lacked lists what was not there when it was asked for last.
+func (d *Daemon) lacked() []string {
+	if lacks := d.lacks.Load(); lacks != nil {
+		return *lacks
+	}
+	return nil
 }
 
 // checkSelf asks whether this machine can be powered off by us.
@@ -96,18 +95,21 @@ func (d *Daemon) checkSupplies(ctx context.Context, s *site) (lacks []string) {
 	for i := range s.Runbook.Supplies {
 		decl := &s.Runbook.Supplies[i]
 		offer, err := s.Examine(ctx, decl)
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
 			d.log.Warn("it is unknown what a supply offers", "supply", decl.ID, keyError, err)
-			lacks = append(lacks, d.lackedBefore(decl.ID)...)
+			of := func(lack string) bool { return strings.HasPrefix(lack, decl.ID+": ") }
+			lacks = append(lacks, slices.DeleteFunc(slices.Clone(d.lacked()), func(l string) bool { return !of(l) })...)
 			continue
+		case decl.Cut != schema.CutNone && len(offer.Ways) == 0:
+			d.uncut.Store(decl.ID, strings.Join(offer.Lacks, "; "))
+		default:
+			d.uncut.Delete(decl.ID)
 		}
 		for _, lack := range offer.Lacks {
 			lacks = append(lacks, decl.ID+": "+printable.Text(lack, 1000))
-		}
-		if err == nil && decl.Cut != schema.CutNone && len(offer.Ways) == 0 {
-			d.uncut.Store(decl.ID, strings.Join(offer.Lacks, "; "))
-		} else if err == nil {
-			d.uncut.Delete(decl.ID)
 		}
 		for _, q := range offer.Quirks {
 			if _, told := d.quirks.LoadOrStore(decl.ID+": "+q.Says, true); !told {
@@ -119,15 +121,6 @@ func (d *Daemon) checkSupplies(ctx context.Context, s *site) (lacks []string) {
 		}
 	}
 	return lacks
-}
-
-// lackedBefore lists what a supply was found to lack when it answered last.
-func (d *Daemon) lackedBefore(supply string) []string {
-	before := d.lacks.Load()
-	if before == nil {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(*before), func(lack string) bool { return !strings.HasPrefix(lack, supply+": ") })
 }
 
 // cantCut says why the output of a supply can't be cut, as far as its UPS has said so.

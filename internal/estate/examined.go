@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"ebbtide/internal/adapter"
 	"ebbtide/internal/adapter/printable"
 	"ebbtide/internal/nut"
 	"ebbtide/internal/power"
@@ -47,7 +48,7 @@ func (s *surveyor) askSupply(ctx context.Context, d *runbook.SupplyDecl) Supply 
 	}
 	offer, err := ask(ctx, s.each, func(ctx context.Context) (nut.Offer, error) { return s.Examine(ctx, d) })
 	if err = printable.Error(err); err != nil {
-		told.Error = plain(err)
+		told.Error = adapter.Plain(err)
 		trouble("%s can't be queried: %s", d.ID, told.Error)
 		return told
 	}

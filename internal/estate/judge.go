@@ -163,7 +163,7 @@ func (s *surveyor) deadConnections() map[string]bool {
 			without = fmt.Sprintf(" (no answer: %s)", english.List(names, 6))
 		}
 		s.remark(runbook.Trouble, runbook.SectionConnections, name,
-			fmt.Sprintf("connection %s can't be used%s: %s", name, without, plain(err)), hint(err))
+			fmt.Sprintf("connection %s can't be used%s: %s", name, without, adapter.Plain(err)), hint(err))
 	}
 	return dead
 }
@@ -212,11 +212,11 @@ func (s *surveyor) judgeNode(n *Node, dead map[string]bool) []verdict {
 	case noSecret(silence) != nil:
 		add(runbook.Trouble, "secret", "%s was not asked: %v", n.Node, noSecret(silence))
 	case errors.Is(silence, adapter.ErrRefused), errors.Is(silence, lockout.ErrDenied):
-		add(runbook.Trouble, "refused", "%s denies access: %s", n.Node, plain(silence))
+		add(runbook.Trouble, "refused", "%s denies access: %s", n.Node, adapter.Plain(silence))
 	case silence != nil:
-		add(runbook.Trouble, "silent", "%s does not answer: %s", n.Node, plain(silence))
+		add(runbook.Trouble, "silent", "%s does not answer: %s", n.Node, adapter.Plain(silence))
 	case n.err != nil:
-		add(runbook.Trouble, "gone", "%s does not exist: %s", n.Node, plain(n.err))
+		add(runbook.Trouble, "gone", "%s does not exist: %s", n.Node, adapter.Plain(n.err))
 	case n.State == plan.Gone:
 		add(runbook.Trouble, "gone", "%s", strings.TrimSuffix(n.Node+" does not exist: "+n.Detail, ": "))
 	case n.State == plan.Unknown:
@@ -231,15 +231,6 @@ func (s *surveyor) judgeNode(n *Node, dead map[string]bool) []verdict {
 		judgeWake(n, w, dead, add)
 	}
 	return found
-}
-
-// plain is an error for people, without the kind that may end it, which the sentence around it says.
-func plain(err error) string {
-	text := err.Error()
-	for _, kind := range []error{adapter.ErrUnreachable, adapter.ErrRefused, adapter.ErrBusy, adapter.ErrGone} {
-		text = strings.TrimSuffix(text, ": "+kind.Error())
-	}
-	return text
 }
 
 // noSecret gives what was wrong with a secret, nil if an error is about something else.

@@ -121,7 +121,7 @@ func delayOf(value string) time.Duration {
 	if d := number(value); d.Value > 0 && d.Value < 65535 {
 		return time.Duration(d.Value * float64(time.Second))
 	}
-	return defaultDelay
+	return schema.UsualOffDelay
 }
 
 type delaySetting struct {

@@ -95,14 +95,9 @@ func (o *Offer) examineCut(ctx context.Context, c *Client, ups string, how Cutti
 	return err
 }
 
-// asLack is an error without its kind: nothing was asked for that could be refused.
-func asLack(err error) string {
-	return strings.TrimSuffix(err.Error(), ": "+adapter.ErrRefused.Error())
-}
-
 func (c Cutting) lacks(offered []string) []string {
 	if _, err := c.ways(offered); err != nil {
-		return []string{"its output can't be cut: " + asLack(err)}
+		return []string{"its output can't be cut: " + adapter.Plain(err)}
 	}
 	lacks := func(command string) bool { return !slices.Contains(offered, command) }
 	switch {
@@ -166,7 +161,7 @@ func (o *outlet) lacks(offered []string, vars []Var) []string {
 	var lacks []string
 	for _, word := range []string{"off", "on"} {
 		if _, err := first(offered, o.commands(word)...); err != nil {
-			lacks = append(lacks, fmt.Sprintf("outlet %s can't be switched %s: %s", o.name, word, asLack(err)))
+			lacks = append(lacks, fmt.Sprintf("outlet %s can't be switched %s: %s", o.name, word, adapter.Plain(err)))
 		}
 	}
 	if strings.EqualFold(bare(valueOf(vars, o.variable("switchable"))), "no") {

@@ -22,8 +22,6 @@ const (
 	varTimer         = "ups.timer.shutdown"
 	varOutputVoltage = "output.voltage"
 
-	// defaultDelay is what a UPS takes to cut where it does not say: NUT's own default.
-	defaultDelay = 20 * time.Second
 	// cutMargin is how much longer than its delay a UPS may take.
 	cutMargin = 15 * time.Second
 	// unwatched is as long as an output may be off and on again without having been seen.

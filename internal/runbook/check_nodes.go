@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
@@ -200,10 +199,6 @@ func (c *checker) nodes() {
 	}
 }
 
-// usualOffDelay is how long most UPSes take from a cut until they make it where nobody has set that: NUT's own default
-// (ups.conf(5), offdelay).
-const usualOffDelay = 20 * time.Second
-
 // inTime warns of Ebbtide's own machine where its output goes off before it may be down: it goes last, once the cut is ordered.
 func (c *checker) inTime(i int) {
 	n, tr := &c.rb.Nodes[i], &c.traits[i]
@@ -223,7 +218,7 @@ func (c *checker) inTime(i int) {
 		case s.Cut == schema.CutNone || s.Username == "" || s.OffDelay >= takes:
 			continue
 		case s.OffDelay == 0:
-			says = "goes off as soon after its cut was ordered as its UPS is set to, " + english.Span(usualOffDelay) + " in most"
+			says = "goes off as soon after its cut was ordered as its UPS is set to, " + english.Span(schema.UsualOffDelay) + " in most"
 		}
 		c.nodeWarning(i, nil, fmt.Sprintf("write offdelay: %s or more in %s, or here down: {within: …} if it is really down sooner", english.Span(takes), id),
 			"%s powers off last, and may take %s; but the output of %s %s", n.ID, english.Span(takes), id, says)

@@ -51,3 +51,6 @@ const (
 	CutStayOff        Cut = "shutdown.stayoff" // off after its delay, until a person switches it on
 	CutNone           Cut = "none"             // left on: it drops when the battery is empty
 )
+
+// UsualOffDelay is what a UPS takes from a cut until it makes it where nothing says otherwise: NUT's own default (ups.conf(5), offdelay).
+const UsualOffDelay = 20 * time.Second

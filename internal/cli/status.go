@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os/user"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -184,17 +183,13 @@ func writeReasons(w io.Writer, v *engine.View) {
 	}
 }
 
-// unasked are the types of nodes that may have nothing to ask.
-var unasked = []string{"passive", "manual", "self"}
-
 // writeNodes counts the nodes, supplies apart, by what they were last seen as, and names those that do not answer.
 func writeNodes(w io.Writer, s *daemon.Status) {
 	counts := map[plan.State]int{}
 	var odd []string
 	for i := range s.View.Nodes {
 		n := &s.View.Nodes[i]
-		isMute := n.SeenAt.IsZero() && n.Seen.State == plan.Unknown
-		if n.Type == runbook.SupplyType || isMute && slices.Contains(unasked, n.Type) {
+		if n.Type == runbook.SupplyType || !n.Probed {
 			continue
 		}
 		counts[n.Seen.State]++

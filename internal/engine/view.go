@@ -26,6 +26,7 @@ func (e *Engine) View() View {
 	for i := range e.Beliefs {
 		decl := e.Graph.Node(i)
 		nv := NodeView{ID: decl.ID, Type: decl.Type, Group: decl.Group, Seen: e.Beliefs[i].Seen, SeenAt: e.Beliefs[i].SeenAt}
+		nv.Probed = belief.Probed(decl)
 		why, text := e.whyOf(i)
 		nv.Waits, nv.Why = why.Code, text
 		nv.Asks = nv.Waits == want.PersonAsked && nv.Why != ""

@@ -64,7 +64,8 @@ type NodeView struct {
 	Group   string           `json:"group,omitempty"`
 	Seen    plan.Observation `json:"seen"`
 	SeenAt  time.Time        `json:"seen_at,omitzero"`
-	Doing   string           `json:"doing,omitempty"` // the verb under way
+	Probed  bool             `json:"probed,omitempty"` // there is something to ask it
+	Doing   string           `json:"doing,omitempty"`  // the verb under way
 	InScope bool             `json:"in_scope,omitempty"`
 	Why     string           `json:"why,omitempty"`  // what it waits for, in words
 	Asks    bool             `json:"asks,omitempty"` // which is a person

@@ -27,7 +27,7 @@ func (e *Estate) HeardWell(k int) {
 func (e *Estate) LostPower(i, k int) {
 	b := &e.Beliefs[i]
 	within := e.Graph.Node(i).Time(e.Entry(i).Last.Rung).Within
-	if b.Obeying.Add(-within).Before(e.Supplies[k].absence.heard) {
+	if e.obeysUntil(i).Add(-within).Before(e.Supplies[k].absence.heard) {
 		b.Obeying = time.Time{}
 	}
 }

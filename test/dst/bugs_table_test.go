@@ -709,4 +709,7 @@ var bugs = []bug{
 	{name: "silence: what was on with its power goes by a stop of before all the same", by: "./test/dst TestRegressions/a-host-that-came-back-is-silent-in-the-time-of-its-stop", edits: []edit{
 		{"internal/belief/silence.go", " || d == Relit && !e.isGoingDown(i)", ""},
 	}},
+	{name: "silence: what was sent before an absence is under way for as much longer", by: "./test/dst TestRegressions/a-host-that-came-back-is-silent-after-a-long-absence", edits: []edit{
+		{"internal/belief/silence.go", "	return until.Add(-max(0, e.ResumedAt.Sub(e.AwayFrom)))", "	return until"},
+	}},
 }

@@ -138,6 +138,14 @@ func (e *Estate) ShowsUp(i int) bool {
 // Rises reports whether a node may be on its way up: no stop is sent to it before that has settled.
 func (e *Estate) Rises(i int) bool { return e.Now.Before(e.Beliefs[i].Rising) }
 
+// ComesUnrecorded reports whether a node that goes down is seen on its way up, and nothing on record says so: a crash must not forget that,
+// or it would be told to stop while it boots.
+func (e *Estate) ComesUnrecorded(i int) bool {
+	n, b := e.Entry(i), &e.Beliefs[i]
+	isSeen := b.Seen.State == plan.Starting && b.Looks >= ProofLooks
+	return isSeen && e.GoesDown(i) && n.Lit != ledger.SeenStarting && n.Shown != ledger.ShownOff && n.Last.Verb != plan.Start
+}
+
 // Looked reports whether a node has been asked in this epoch, or can't be.
 func (e *Estate) Looked(i int) bool {
 	return e.Beliefs[i].Asked || !Probed(e.Graph.Node(i))

@@ -55,11 +55,16 @@ func (e *Engine) saw(i int, state plan.State, cause ledger.Cause) {
 }
 
 // noteSeen puts on record that what the outage does not concern is on, which it was not when that began, or is not any more: a supply of it
-// may fail too, and what comes back then is what was on right before. And that what took a stop is up all the same, or again.
+// may fail too, and what comes back then is what was on right before. And that what took a stop is up all the same, or again, or that what
+// goes down comes up.
 func (e *Engine) noteSeen(i int) {
 	o, b, decl := e.Ledger.Outage, &e.Beliefs[i], e.Graph.Node(i)
 	if e.stopIsVoid(i) {
 		e.voidStop(i)
+		return
+	}
+	if e.ComesUnrecorded(i) {
+		e.saw(i, plan.Starting, "")
 		return
 	}
 	if o.Scope[i] || decl.Kind == plan.Supply || !belief.Probed(decl) {

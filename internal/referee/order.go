@@ -95,9 +95,13 @@ func (r *Referee) isMistaken(i int) bool {
 // cameAgain reports whether somebody did so with a node that showed as on all the while, or while the controller was away.
 func (r *Referee) cameAgain(i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
+	told := n.toldAt
+	if n.toldBy == plan.Force && n.meddled.Before(told) && !n.toldAtBefore.IsZero() { // which has not come to it, or it would be off
+		told = n.toldAtBefore
+	}
 	goes := decl.Time(plan.Stop).Within + decl.OffAfter + guarded
-	unwatched := r.resumed.After(n.toldAt) && !n.wentAt.After(r.resumed) || !n.wentAt.After(n.toldAt)
-	return !n.toldAt.IsZero() && n.meddled.After(n.toldAt) && unwatched && n.saidAt.Sub(n.toldAt) <= goes
+	unwatched := r.resumed.After(told) && !n.wentAt.After(r.resumed) || !n.wentAt.After(told)
+	return !told.IsZero() && n.meddled.After(told) && unwatched && n.saidAt.Sub(told) <= goes
 }
 
 // isHidden reports whether nobody can see that a machine starts: its power came back behind a supply that has not been heard since,

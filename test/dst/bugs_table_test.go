@@ -712,4 +712,7 @@ var bugs = []bug{
 	{name: "silence: what was sent before an absence is under way for as much longer", by: "./test/dst TestRegressions/a-host-that-came-back-is-silent-after-a-long-absence", edits: []edit{
 		{"internal/belief/silence.go", "	return until.Add(-max(0, e.ResumedAt.Sub(e.AwayFrom)))", "	return until"},
 	}},
+	{name: "resume: what was seen to boot by itself is told to stop after a crash", by: "./test/dst TestRegressions/a-guest-is-seen-to-boot-by-itself-before-a-crash-and-silent-after-it", edits: []edit{
+		{"internal/engine/outage.go", "if e.ComesUnrecorded(i) {", "if false {"},
+	}},
 }

@@ -153,8 +153,8 @@ func (e *Engine) noteOff(k int) {
 // tookOff takes down that an output was off, which its supply had said. Of one that was not heard for a while nobody knows whether it came
 // on before what only its cycle starts was stopped.
 func (e *Engine) tookOff(k int) {
-	st := e.Standing(k)
-	inDoubt := st.Cycle == ledger.Committed && e.Supplies[k].Lapse.IsUnheard()
+	s, st := &e.Supplies[k], e.Standing(k)
+	inDoubt := st.Cycle == ledger.Committed && (s.Anew || s.Lapse.IsUnheard())
 	if inDoubt || st.Cycle == ledger.Uncut && !st.IsOut() {
 		e.noteOff(k)
 		return

@@ -715,4 +715,7 @@ var bugs = []bug{
 	{name: "resume: what was seen to boot by itself is told to stop after a crash", by: "./test/dst TestRegressions/a-guest-is-seen-to-boot-by-itself-before-a-crash-and-silent-after-it", edits: []edit{
 		{"internal/engine/outage.go", "if e.ComesUnrecorded(i) {", "if false {"},
 	}},
+	{name: "cut: an output that was off before a silence was off for what went in it", by: "./test/dst TestRegressions/off-on-battery-before-a-silence-and-on-line-after-it", edits: []edit{
+		{"internal/engine/hear.go", "(s.Anew || s.Lapse.IsUnheard())", "s.Lapse.IsUnheard()"},
+	}},
 }

@@ -154,7 +154,7 @@ func (e *Engine) noteOff(k int) {
 // on before what only its cycle starts was stopped.
 func (e *Engine) tookOff(k int) {
 	s, st := &e.Supplies[k], e.Standing(k)
-	inDoubt := st.Cycle == ledger.Committed && (s.Anew || s.Lapse.IsUnheard())
+	inDoubt := st.Cycle == ledger.Committed && s.Anew
 	if inDoubt || st.Cycle == ledger.Uncut && !st.IsOut() {
 		e.noteOff(k)
 		return

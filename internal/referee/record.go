@@ -135,7 +135,7 @@ func (r *Referee) isOwed(at time.Time, i int) bool {
 	n := &r.nodes[i]
 	// somebody has switched it on since the last look at it
 	unknown := r.unseen(i) && !n.listed
-	since := n.said == plan.Off && n.saidAt.Before(n.changed) && at.Sub(n.saidAt) <= surveyed // or it has come up by itself since that
+	since := n.came == plan.Off && n.cameAt.Before(n.changed) && at.Sub(n.cameAt) <= surveyed // or it has come up by itself since that
 	return n.now.State == plan.On && !unknown && (n.listed || !since) || n.listed && n.now.State == plan.Starting || n.owed && n.now.Dark
 }
 

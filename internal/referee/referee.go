@@ -124,7 +124,8 @@ type node struct {
 	vainSince time.Time  // the first of those in a row
 	saidAt    time.Time  // when one was answered, last
 	cameAt    time.Time  // when the newest was given that has come to the controller
-	said      plan.State // how it was then
+	came      plan.State // and what that said
+	said      plan.State // how it was at the last one
 	wentAt    time.Time  // and when one was while it was off, or on its way there
 	lied      bool       // the last probe was answered wrongly
 	liedAt    time.Time  // when one was, last
@@ -263,7 +264,7 @@ func (n *node) heard() int {
 // may say so before any probe.
 func (r *Referee) Told(at time.Time, i int, wrongly bool) {
 	n := &r.nodes[i]
-	n.vain, n.cameAt = time.Time{}, n.saidAt
+	n.vain, n.cameAt, n.came = time.Time{}, n.saidAt, n.said
 	n.mute = n.mute && (n.saidAt.Before(n.began) || n.saidAt.Before(n.toldAt)) // what it said may be of before
 	if n.spared > 0 && n.said == plan.On {
 		if n.spared--; n.spared == 0 {

@@ -385,7 +385,7 @@ var bugs = []bug{
 		{"internal/belief/graph.go", "silent && (e.IsMute(host) ||", "silent && (e.Beliefs[host].Answer == plan.Unreachable ||"},
 	}},
 	{name: "hear: an output that came on in a silence was on after what it feeds was stopped", by: "./test/dst TestRegressions/off-on-battery-ceases-in-a-silence", edits: []edit{
-		{"internal/engine/hear.go", "st.Cycle == ledger.Committed && e.Supplies[k].Lapse.IsUnheard()", "false"},
+		{"internal/engine/hear.go", "st.Cycle == ledger.Committed && s.Anew", "s == nil"},
 	}},
 	{name: "reserve: a vm that is gone is waited for as if it rose with its host", by: "./test/dst TestRegressions/a-vm-that-is-gone-has-risen-with-no-host", edits: []edit{
 		{workStep, "e.MayHaveRisen(i) && !e.isLastResort(i)", "e.MayHaveRisen(i)"},
@@ -716,6 +716,6 @@ var bugs = []bug{
 		{"internal/engine/outage.go", "if e.ComesUnrecorded(i) {", "if false {"},
 	}},
 	{name: "cut: an output that was off before a silence was off for what went in it", by: "./test/dst TestRegressions/off-on-battery-before-a-silence-and-on-line-after-it", edits: []edit{
-		{"internal/engine/hear.go", "(s.Anew || s.Lapse.IsUnheard())", "s.Lapse.IsUnheard()"},
+		{"internal/engine/hear.go", "st.Cycle == ledger.Committed && s.Anew", "st.Cycle == ledger.Committed && s.Lapse.IsUnheard()"},
 	}},
 }

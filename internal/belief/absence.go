@@ -25,9 +25,7 @@ func (e *Estate) HeardWell(k int) {
 
 // LostPower ends the time in which a node may be at a stop that it took before its supply was heard last: its power was off since.
 func (e *Estate) LostPower(i, k int) {
-	b := &e.Beliefs[i]
-	within := e.Graph.Node(i).Time(e.Entry(i).Last.Rung).Within
-	if e.obeysUntil(i).Add(-within).Before(e.Supplies[k].absence.heard) {
+	if b := &e.Beliefs[i]; b.Told.Add(-b.Adrift).Before(e.Supplies[k].absence.heard) {
 		b.Obeying = time.Time{}
 	}
 }
@@ -47,7 +45,7 @@ func (e *Estate) WereAway(k int) {
 // IsSetBack reports, as Ebbtide is back, whether the clock was set back while it was away, or since a battery went on record that fails:
 // for how long nobody was there, or heard it, nobody knows.
 func (e *Estate) IsSetBack() bool {
-	was := func(s ledger.Standing) bool { return s.At.After(e.AwayFrom) }
+	was := func(s ledger.Standing) bool { return s.SetBack }
 	return e.Now.Before(e.AwayFrom) || slices.ContainsFunc(e.Ledger.Outage.Supplies, was)
 }
 

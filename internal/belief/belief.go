@@ -39,12 +39,19 @@ type newest struct {
 	Unasked bool // the newest look did not get as far as the node
 }
 
+// obedience is until when a node may be on its way down by a stop that it took, or may have.
+type obedience struct {
+	Obeying time.Time     // until it is off it may show as on; zero: it took none
+	Told    time.Time     // when that was sent
+	Adrift  time.Duration // by how much both are later than the clock had it, as that may have been set while Ebbtide was away
+}
+
 // motion is until when a node may be on its way, whatever it shows.
 type motion struct {
+	obedience
 	Rising  time.Time // up: neither silence nor one "off" says otherwise
 	Falling time.Time // down: that it shows as on proves nothing
 	Going   time.Time // down, and since then, as was seen, whatever it was told meanwhile; zero: it was not seen to
-	Obeying time.Time // down, by a stop that it took or may have: until it is off it may show as on
 	Boots   time.Time // up by itself, while nobody looked: its silence proves nothing
 	Hosted  time.Time // up with its host, while nobody looked; what its host says of it counts
 	Undoing time.Time // back to how it was set: that it shows as protected proves nothing of after that
@@ -127,7 +134,7 @@ func (p Proof) String() string {
 func (b *Belief) Renew(before ledger.Op) {
 	*b = Belief{
 		Epoch: before, OnAt: b.OnAt, Settled: b.Settled, Departure: b.Departure, hesitation: hesitation{Doubt: plan.Unknown},
-		motion: motion{Falling: b.Falling, Obeying: b.Obeying, Undoing: b.Undoing, Hosted: b.Hosted, Late: b.Late},
+		motion: motion{obedience: b.obedience, Falling: b.Falling, Undoing: b.Undoing, Hosted: b.Hosted, Late: b.Late},
 	}
 }
 

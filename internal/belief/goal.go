@@ -242,12 +242,15 @@ func (e *Estate) silenceMayTell(i int) bool {
 	return decl.OffAfter > 0 && e.AcceptedStop(i) && e.IsMute(i) && e.Now.Sub(since) < decl.OffAfter+2*ProofStands
 }
 
-// AnyBlank reports whether something that counts as on had no answer to give when it was asked last: that is no proof, and ends.
+// AnyBlank reports whether something that counts as on had no answer to give when it was asked last, or has not been asked twice since what
+// it runs on came up: that is no proof, and ends.
 func (e *Estate) AnyBlank() bool {
 	o := e.Ledger.Outage
 	for i := range e.Beliefs {
-		if snap := &o.Nodes[i].Snap; o.Scope[i] && (snap.On() || snap.Silent()) && !e.Beliefs[i].blank.IsZero() && e.IsOn(i) &&
-			e.Graph.Node(i).Kind != plan.Passive {
+		snap, b, decl := &o.Nodes[i].Snap, &e.Beliefs[i], e.Graph.Node(i)
+		isYetToBeAsked := Probed(decl) && (!b.Asked || b.Answer == plan.On && b.Looks < ProofLooks)
+		isBlank := !b.blank.IsZero() && e.IsOn(i) || isYetToBeAsked
+		if o.Scope[i] && (snap.On() || snap.Silent()) && decl.Kind != plan.Passive && isBlank {
 			return true
 		}
 	}

@@ -154,21 +154,16 @@ func (e *Estate) silenceIsNothing(i int) bool {
 	return e.HasReturned(i) || e.Rises(i) || e.Now.Before(b.UpUntil()) || !e.AcceptedStop(i) || e.MayHaveCycled(i) || e.feedOf(i) == unfed
 }
 
-// FollowDeparture follows an answer that a node has given for so many looks, for what its silence tells after that.
+// FollowDeparture follows an answer that a node has given for so many looks, for what its silence tells after that. Where silence has shown
+// it off one is enough: whatever is off does not answer.
 func (e *Estate) FollowDeparture(i int, state plan.State, looks int) {
 	if b := &e.Beliefs[i]; e.Graph.Node(i).OffAfter > 0 {
-		b.Departure = b.Departure.next(state, looks, e.wasPowered(i), !e.Now.Before(e.obeysUntil(i)))
+		if b.Proof == BySilence {
+			looks = ProofLooks
+		}
+		byClock := looks >= ProofLooks && !e.Now.Before(b.Obeying.Add(-b.Adrift)) // which may have been set: one look is not enough
+		b.Departure = b.Departure.next(state, looks, e.wasPowered(i), byClock || !e.Now.Before(b.Obeying))
 	}
-}
-
-// obeysUntil is until when a node may be at a stop that it took, by the clock. Obeying does not trust that over the time in which Ebbtide was
-// away: where more is believed for a stop that may be over, this is asked.
-func (e *Estate) obeysUntil(i int) time.Time {
-	until := e.Beliefs[i].Obeying
-	if e.Ledger.Outage == nil || e.Last(i).Op > e.Life {
-		return until
-	}
-	return until.Add(-max(0, e.ResumedAt.Sub(e.AwayFrom)))
 }
 
 // HasReturned reports whether a node that was told to go off was seen to be back since, or on its way there with its power. What was on

@@ -7,22 +7,23 @@ import (
 
 // LastSeen lists, over the whole estate, what was seen on not long ago: what drops unseen, under a controller that drops with it, is
 // brought back as well. That its supply was silent meanwhile, so that it may be otherwise now, makes no difference to that; that its newest
-// look shows it off does, also while it is asked once more. And it lists what may be on its way up from the outage before this one, or may
-// be put back late.
+// look shows it off does, also while it is asked once more. And it lists what may be on its way up, as from the outage before this one, or
+// after a silence of its supply, whether it was seen on before that or not, and what may be put back late.
 func (e *Estate) LastSeen() []ledger.NodeState {
 	var list []ledger.NodeState
 	for i := range e.Beliefs {
 		b := &e.Beliefs[i]
 		ns := ledger.NodeState{Node: e.ID(i), Late: e.Now.Before(b.Late)}
-		switch {
-		case e.Now.Sub(b.OnAt) < TrustLast && !IsDown(b.Doubt):
-			ns.State = plan.On
-		case e.Rises(i):
-			ns.State = plan.Starting
-		case !ns.Late:
-			continue
+		wasOn := e.Now.Sub(b.OnAt) < TrustLast && !IsDown(b.Doubt)
+		if ns.Late && !wasOn && !e.Rises(i) {
+			list = append(list, ns)
 		}
-		list = append(list, ns)
+		if ns.State = plan.On; wasOn {
+			list = append(list, ns)
+		}
+		if ns.State = plan.Starting; e.Rises(i) {
+			list = append(list, ns)
+		}
 	}
 	return list
 }

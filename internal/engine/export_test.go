@@ -107,6 +107,7 @@ var leftOut = map[string]string{
 	"Standing.Passed":     "of the recharge, for which no explored policy waits, and of crashes that are shorter than every explored one",
 	"Battery.Carried":     "counts after a crash alone, and every explored one takes too long for that",
 	"Battery.At":          "likewise",
+	"Battery.SetBack":     "likewise",
 	"absence.heard":       "told by how long the tracker has not heard it, and after a crash likewise",
 	"Supply.fullest":      "of the charge, which no explored UPS tells",
 	"absence.charge":      "of the charge, which no explored UPS tells",
@@ -166,7 +167,8 @@ var ages = map[string]time.Duration{
 	"motion.Boots":       0,
 	"motion.Hosted":      0,
 	"motion.Falling":     0,
-	"motion.Obeying":     0,
+	"obedience.Obeying":  0,
+	"obedience.Told":     belief.LookAge,  // compared with when a supply was heard last
 	"Command.At":         0,               // Obeying is reckoned from it after a crash
 	"Command.Asked":      0,               // and from this
 	"motion.Going":       2 * time.Minute, // compared with what a stop may take
@@ -211,6 +213,7 @@ var ages = map[string]time.Duration{
 	"referee.intent.at":             time.Minute,     // slowness
 	"referee.node.toldAt":           time.Minute,     // more than the explored stops may take
 	"referee.node.toldAtBefore":     time.Minute,
+	"referee.node.stopAt":           time.Minute,
 	"referee.node.fell":             time.Minute, // freshLook
 	"referee.node.roused":           time.Minute, // more than the explored starts may take
 	"referee.node.rousedBefore":     time.Minute,

@@ -63,8 +63,8 @@ func (e *Engine) asksAgain(i int, state plan.State, older bool) bool {
 		b.Wavers = true
 	}
 	if b.Doubt != plan.Unknown && !e.TellsOfPower(i, state) { // it was contradicted, and says nothing now: neither counts
-		b.Looks, b.Proof = 0, belief.NoProof
 		e.FollowDeparture(i, b.Doubt, 1)
+		b.Looks, b.Proof = 0, belief.NoProof
 		if belief.IsDown(b.Doubt) {
 			b.OnAt = time.Time{}
 		}

@@ -63,8 +63,8 @@ func (e *Engine) noteSeen(i int) {
 		e.voidStop(i)
 		return
 	}
-	if e.ComesUnrecorded(i) {
-		e.saw(i, plan.Starting, "")
+	if state := e.ComesUnrecorded(i); state != plan.Unknown {
+		e.saw(i, state, "")
 		return
 	}
 	if o.Scope[i] || decl.Kind == plan.Supply || !belief.Probed(decl) {

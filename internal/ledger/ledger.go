@@ -82,6 +82,7 @@ func (l *Ledger) Apply(r *Record) error {
 		return fmt.Errorf("the outage does not begin with its %q record", Opened)
 	}
 	o.Seq, l.Op = r.Seq, max(l.Op, r.Op)
+	o.followClock(r.At)
 	l.take(nodes, r)
 	return nil
 }

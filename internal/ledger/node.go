@@ -48,10 +48,13 @@ const (
 	SeenStarting     // it was seen on its way up, or was told to start, which may have come to it
 )
 
-// seen takes down that a node was seen on its way up.
+// seen takes down that a node was seen on its way up, or up after that.
 func (n *Node) seen(state plan.State) {
-	if state == plan.Starting {
+	switch {
+	case state == plan.Starting:
 		n.Lit = SeenStarting
+	case state == plan.On && n.Lit == SeenStarting:
+		n.Lit = Unlit
 	}
 }
 

@@ -39,6 +39,7 @@ type Battery struct {
 	On      bool // it fails for want of its mains, and not for heat alone
 	Carried power.Carried
 	At      time.Time // when that was heard, as the clock was then; zero: nothing is on record
+	SetBack bool      // that was set back since, so that nobody knows how long ago it was
 }
 
 // Failure is whether a supply fails; it counts as failing until a record says that it has returned.
@@ -102,6 +103,14 @@ func (l *Ledger) failing(r *Record) {
 			s.goesDark()
 		}
 	})
+}
+
+// followClock takes the time of a record: one from before a battery was heard shows that the clock was set back.
+func (o *Outage) followClock(at time.Time) {
+	for k := range o.Supplies {
+		b := &o.Supplies[k].Battery
+		b.SetBack = b.SetBack || at.Before(b.At)
+	}
 }
 
 // mains takes a change of a supply's power.

@@ -71,6 +71,9 @@ func (r *Referee) Commanded(at time.Time, given Command) {
 	case c.stops():
 		c.node.toldBefore, c.node.toldToStop = c.node.toldToStop, c.node.toldToStop || r.mayGo(c.Node)
 		c.node.mute, c.node.toldAtBefore, c.node.toldAt, c.node.toldBy = true, c.node.toldAt, at, c.Verb
+		if c.Verb == plan.Stop {
+			c.node.stopAt = at
+		}
 	case c.Verb == plan.Start:
 		c.node.commanded &^= plan.VerbSet(plan.Stop, plan.Force)
 		c.node.rousedBefore, c.node.roused, c.node.started = c.node.roused, at, at

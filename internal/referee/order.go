@@ -96,8 +96,8 @@ func (r *Referee) isMistaken(i int) bool {
 func (r *Referee) cameAgain(i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	told := n.toldAt
-	if n.toldBy == plan.Force && n.meddled.Before(told) && !n.toldAtBefore.IsZero() { // which has not come to it, or it would be off
-		told = n.toldAtBefore
+	if n.toldBy == plan.Force && n.changed.Before(told) && !n.stopAt.IsZero() { // which has not come to it
+		told = n.stopAt
 	}
 	goes := decl.Time(plan.Stop).Within + decl.OffAfter + guarded
 	unwatched := r.resumed.After(told) && !n.wentAt.After(r.resumed) || !n.wentAt.After(told)

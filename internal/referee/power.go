@@ -91,6 +91,7 @@ const (
 	believed    = 7 * time.Second // that its time is short is so in more than one reading: in words of them
 	words       = 3
 	slowPoll    = 5 * time.Second  // the slowest in an outage
+	goesYet     = 2 * guarded      // what was told in the life before, and does not answer, may be on its way
 	weighed     = 25 * time.Second // what its UPS says of a battery is held against what else is known of it before all are hurried
 )
 
@@ -160,7 +161,7 @@ func (r *Referee) isToBeForced(s *supply, at time.Time, i int) bool {
 		r.rises(at, n) || r.forgetful {
 		return false
 	}
-	mute := !n.vain.IsZero() && at.Sub(s.spent) < slowSilence+s.believes()
+	mute := !n.vain.IsZero() && (at.Sub(s.spent) < slowSilence+s.believes() || at.Sub(r.resumed) < goesYet+slowness)
 	return !mute && !r.turnHasJustCome(i, at) && !r.holdsDirty(i)
 }
 

@@ -200,12 +200,13 @@ func (r *Referee) rule12End(at time.Time, reported []ledger.NodeState) {
 	}
 }
 
-// rule12Tried is rule 12 at the end of an outage, for what is reported: it was told to be put back, or was shown so, and does not
-// answer.
+// rule12Tried is rule 12 at the end of an outage, for what is reported: it was told to be put back, or was shown so and does not answer.
+// What was so before is not put back.
 func (r *Referee) rule12Tried(at time.Time, reported []ledger.NodeState) {
 	for _, i := range r.protectors {
 		a := &r.nodes[i].protection
-		if a.announced && !a.tried && !a.back && isReported(reported, r.id(i)) && r.couldBePutBack(at, i) {
+		wasSo, isBack := a.was && a.seen, a.back && !r.nodes[i].vain.IsZero()
+		if a.announced && !a.tried && !wasSo && !isBack && isReported(reported, r.id(i)) && r.couldBePutBack(at, i) {
 			r.violate(at, 12, r.id(i)+" was changed for the outage, is reported as not put back, and was never told to be")
 		}
 	}

@@ -135,7 +135,8 @@ func (r *Referee) isOwed(at time.Time, i int) bool {
 	n := &r.nodes[i]
 	// somebody has switched it on since the last look at it
 	unknown := r.unseen(i) && !n.listed
-	since := n.came == plan.Off && n.cameAt.Before(n.changed) && at.Sub(n.cameAt) <= surveyed // or it has come up by itself since that
+	// or it has come up by itself since the last answer that the controller has
+	since := n.came == plan.Off && n.cameAt.After(r.resumed) && n.cameAt.Before(n.changed) && at.Sub(n.cameAt) <= surveyed
 	return n.now.State == plan.On && !unknown && (n.listed || !since) || n.listed && n.now.State == plan.Starting || n.owed && n.now.Dark
 }
 
@@ -281,7 +282,9 @@ func (r *Referee) proven(at time.Time, i int, verb plan.Verb, cause ledger.Cause
 func (r *Referee) unsent(i int, verb plan.Verb) {
 	n := &r.nodes[i]
 	switch verb {
-	case plan.Stop, plan.Force:
+	case plan.Stop:
+		n.toldToStop, n.toldAt, n.stopAt = n.toldBefore, n.toldAtBefore, time.Time{}
+	case plan.Force:
 		n.toldToStop, n.toldAt = n.toldBefore, n.toldAtBefore
 	case plan.Start:
 		n.roused, n.started = n.rousedBefore, time.Time{}

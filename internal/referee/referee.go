@@ -105,6 +105,7 @@ type node struct {
 	toldAt       time.Time
 	toldAtBefore time.Time
 	toldBy       plan.Verb // with the last of these
+	stopAt       time.Time // last told to stop, and not powered off
 	forgot       bool      // and that is lost with the records of an outage before this one
 	stolen       bool      // it was on before an outage whose records are lost, and has not come up since: it may be brought back
 

@@ -162,7 +162,9 @@ var stories = []struct{ what, story, wants string }{
 	{"taken out of a maintenance mode that it did not go down in", dark + back + "unprotect twin", "12: twin is put back, and was never changed"},
 	{"left as it was for the outage, told to be put back in vain, and reported", dark + "protect nas; nas set slow; " + back + "unprotect nas; record closed nodes=nas", ""},
 	{"left as it was for the outage, never told to be put back, and reported", dark + "protect nas; nas set slow; " + back + "record closed nodes=nas", "12: nas was changed for the outage, is reported as not put back, and was never told to be"},
-	{"shown as put back, which nobody told it, and reported", dark + "protect nas; nas: bare; " + back + "record proven unprotect nas; record closed nodes=nas", ""},
+	{"set for the outage as it was before, and reported", "nas: protected; nas set fast; " + dark + "protect nas; nas set fast; " + back + "record closed nodes=nas", ""},
+	{"shown as put back, which nobody told it, and reported", dark + "protect nas; nas: bare; " + back + "record proven unprotect nas; nas: silent; record closed nodes=nas", ""},
+	{"shown as put back, protected by a late command after that, and reported", dark + "protect nas; nas: bare; " + back + "record proven unprotect nas; +10s; nas: protected; +2m; nas: answers; nas: answers; record closed nodes=nas", "12: nas was changed for the outage, is reported as not put back, and was never told to be"},
 	{"left as it was for the outage, off, and reported", dark + "protect nas; nas set slow; nas: off; " + back + "record closed nodes=nas", ""},
 
 	{"a command while observing", "ups: out; +5s; record opened mode=observe; record snapshot nodes=lab; nas: protected; cluster: protected; stop lab", "13: stop lab in an outage that is observed only"},

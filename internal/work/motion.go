@@ -42,6 +42,6 @@ func (e *Works) mayGo(i int) {
 func (e *Works) obeys(i int, rung plan.Verb, sent time.Time) {
 	b := &e.Beliefs[i]
 	if until := sent.Add(e.Graph.Node(i).Time(rung).Within); rung != plan.Cut && until.After(b.Obeying) {
-		b.Obeying = until
+		b.Obeying, b.Told, b.Adrift = until, sent, 0
 	}
 }

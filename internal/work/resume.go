@@ -26,6 +26,7 @@ func (e *Works) Resume() {
 		isStop := last.Verb == plan.Stop && (last.Taken || last.Reach() != ledger.NotReached && last.Answer != ledger.WasObeyed)
 		if isStop && entry.Shown == ledger.WasTold {
 			e.Beliefs[i].Falling = e.Now.Add(2 * belief.ProofStands)
+			away := e.Now.Sub(e.AwayFrom)
 			ago := func(at time.Time) time.Time { // no clock tells for how long Ebbtide was away: it may have been set meanwhile
 				return e.Now.Add(-max(0, e.AwayFrom.Sub(at)))
 			}
@@ -35,6 +36,7 @@ func (e *Works) Resume() {
 			if last.Answer != ledger.WasUnreached || last.Asked.IsZero() { // else that power-off did not come to it
 				e.obeys(i, last.Rung, ago(last.At))
 			}
+			e.Beliefs[i].Adrift = max(0, away)
 			e.armIdle(i)
 		}
 		if entry.Late {

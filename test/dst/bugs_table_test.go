@@ -710,12 +710,21 @@ var bugs = []bug{
 		{"internal/belief/silence.go", " || d == Relit && !e.isGoingDown(i)", ""},
 	}},
 	{name: "silence: what was sent before an absence is under way for as much longer", by: "./test/dst TestRegressions/a-host-that-came-back-is-silent-after-a-long-absence", edits: []edit{
-		{"internal/belief/silence.go", "	return until.Add(-max(0, e.ResumedAt.Sub(e.AwayFrom)))", "	return until"},
+		{"internal/work/resume.go", "			e.Beliefs[i].Adrift = max(0, away)\n", "			_ = away\n"},
 	}},
 	{name: "resume: what was seen to boot by itself is told to stop after a crash", by: "./test/dst TestRegressions/a-guest-is-seen-to-boot-by-itself-before-a-crash-and-silent-after-it", edits: []edit{
-		{"internal/engine/outage.go", "if e.ComesUnrecorded(i) {", "if false {"},
+		{"internal/engine/outage.go", "if state := e.ComesUnrecorded(i); state != plan.Unknown {", "if state := plan.Unknown; state != plan.Unknown {"},
 	}},
 	{name: "cut: an output that was off before a silence was off for what went in it", by: "./test/dst TestRegressions/off-on-battery-before-a-silence-and-on-line-after-it", edits: []edit{
 		{"internal/engine/hear.go", "st.Cycle == ledger.Committed && s.Anew", "st.Cycle == ledger.Committed && s.Lapse.IsUnheard()"},
+	}},
+	{name: "opened: what was seen on before a silence of its UPS is not on its way up", by: "./test/dst TestRegressions/a-host-that-was-seen-on-before-a-silence-of-its-ups-boots-late", edits: []edit{
+		{"internal/belief/snapshot.go", "if ns.State = plan.Starting; e.Rises(i) {", "if ns.State = plan.Starting; !wasOn && e.Rises(i) {"},
+	}},
+	{name: "silence: what it has shown off may answer once and be off all the same", by: "./test/dst TestRegressions/one-answer-of-a-host-that-silence-has-shown-off", edits: []edit{
+		{"internal/belief/silence.go", "		if b.Proof == BySilence {\n			looks = ProofLooks\n		}\n", ""},
+	}},
+	{name: "clock: that it was set back is forgotten with the life that found it", by: "./test/dst TestRegressions/killed-as-it-finds-the-clock-set-back", edits: []edit{
+		{"internal/ledger/supply.go", "b.SetBack = b.SetBack || at.Before(b.At)", "b.SetBack = at.Before(b.At)"},
 	}},
 }

@@ -82,12 +82,15 @@ func (e *Engine) noteSeen(i int) {
 }
 
 // stopIsVoid reports whether what took a stop was seen to come up since, or is on once the time of that is over, and nobody saw what became
-// of it, or it was given up. A crash must not forget that: the node's silence would prove it off.
+// of it, or it was given up, or long after that. A crash must not forget it: the node's silence would prove it off.
 func (e *Engine) stopIsVoid(i int) bool {
 	n, b := e.Entry(i), &e.Beliefs[i]
-	unwatched := n.Lit != ledger.Unlit || !e.ResumedAt.IsZero() && n.Last.Op <= e.Life || n.GivenUp.Has(plan.Stop)
-	isOn := b.Answer == plan.On && b.Looks >= belief.ProofLooks && !b.AskedAt.Before(b.Obeying)
-	return e.AcceptedStop(i) && (unwatched && isOn || e.HasReturned(i))
+	late := e.Graph.Node(i).OffAfter + belief.ProofStands // what is slow to go, and is watched, goes yet
+	if n.Lit != ledger.Unlit || !e.ResumedAt.IsZero() && n.Last.Op <= e.Life || n.GivenUp.Has(plan.Stop) {
+		late = 0
+	}
+	isOn := b.Answer == plan.On && b.Looks >= belief.ProofLooks && !b.AskedAt.Before(b.Obeying.Add(late))
+	return e.AcceptedStop(i) && (isOn || e.HasReturned(i))
 }
 
 // voidStop puts that on record. Where the node was gone in between, or may have been, what runs on it may have come up with it, whatever

@@ -80,7 +80,7 @@ func (r *Referee) rule12(c *command) string {
 	if text := r.rule12Clean(c); text != "" {
 		return text
 	}
-	if c.Verb != plan.Stop || c.node.toldToStop || r.cameWhileAway(c.Node) || r.forgetful {
+	if c.Verb != plan.Stop || c.node.toldToStop || r.cameWhileAway(c.at, c.Node) || r.forgetful {
 		return ""
 	}
 	for _, i := range r.protectors {
@@ -132,10 +132,11 @@ func (r *Referee) isYetToBeProtected(c *command, i int) bool {
 }
 
 // cameWhileAway reports whether a node was told to stop in this outage, and somebody switched it on again while the controller was away,
-// which has not seen it go since: to that it is at the stop which it was told.
-func (r *Referee) cameWhileAway(i int) bool {
+// which has not seen it go since, or a moment ago: to that it is at the stop which it was told.
+func (r *Referee) cameWhileAway(at time.Time, i int) bool {
 	n := &r.nodes[i]
-	return n.commanded > 0 && n.meddled.After(n.toldAt) && r.resumed.After(n.meddled) && !n.wentAt.After(r.resumed)
+	away := r.resumed.After(n.meddled) && !n.wentAt.After(r.resumed)
+	return n.commanded > 0 && n.meddled.After(n.toldAt) && (away || at.Sub(n.meddled) <= guarded)
 }
 
 // carriesCluster reports whether a cluster is asked through what stands on a node: through something there that is not off.

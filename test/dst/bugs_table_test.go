@@ -316,7 +316,7 @@ var bugs = []bug{
 		{workStep, "limit < 0 || e.Last(i).Earlier > earlier || !w.placed {", "limit < 0 || !w.placed {"},
 	}},
 	{name: "stop: a crash forgets that what took it was seen to come up", by: "./test/dst TestRegressions/guest-of-a-host-that-came-again-unproven", edits: []edit{
-		{engineOutage, "unwatched && isOn || e.HasReturned(i)", "unwatched && isOn"},
+		{engineOutage, "isOn || e.HasReturned(i)", "isOn"},
 	}},
 	{name: "stop: a crash forgets the one look that showed it on with its power", by: "./test/dst TestRegressions/one-look-of-a-host-that-a-crash-forgot", edits: []edit{
 		{engineOutage, "e.HasReturned(i))", "e.HasReturned(i) && (b.Answer == plan.On || b.Answer == plan.Starting))"},
@@ -726,5 +726,8 @@ var bugs = []bug{
 	}},
 	{name: "clock: that it was set back is forgotten with the life that found it", by: "./test/dst TestRegressions/killed-as-it-finds-the-clock-set-back", edits: []edit{
 		{"internal/ledger/supply.go", "b.SetBack = b.SetBack || at.Before(b.At)", "b.SetBack = at.Before(b.At)"},
+	}},
+	{name: "stop: what is on long after it goes by its silence all the same", by: "./test/dst TestRegressions/a-host-that-is-on-long-after-its-stop-falls-silent", edits: []edit{
+		{"internal/engine/outage.go", "late := e.Graph.Node(i).OffAfter + belief.ProofStands", "late := time.Hour"},
 	}},
 }

@@ -307,7 +307,7 @@ const looksLater = 2
 // unseen reports whether somebody else switched a node and it was not looked at enough since: nobody can know how it is.
 func (r *Referee) unseen(i int) bool {
 	n := &r.nodes[i]
-	return !n.meddled.IsZero() && n.looks < looksLater && !r.tellsOf(i)
+	return !n.meddled.IsZero() && n.heard() < looksLater && !r.tellsOf(i)
 }
 
 // tellsOf reports whether what a node came up with was seen on, long enough ago: whoever looks there knows of the node too.

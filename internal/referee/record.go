@@ -284,6 +284,9 @@ func (r *Referee) unsent(i int, verb plan.Verb) {
 	switch verb {
 	case plan.Stop:
 		n.toldToStop, n.toldAt, n.stopAt = n.toldBefore, n.toldAtBefore, time.Time{}
+		if r.estate.Node(i).SuspendsItself() {
+			n.protection.announced = n.protection.toldBefore
+		}
 	case plan.Force:
 		n.toldToStop, n.toldAt = n.toldBefore, n.toldAtBefore
 	case plan.Start:

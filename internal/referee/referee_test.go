@@ -158,6 +158,7 @@ var stories = []struct{ what, story, wants string }{
 	{"put back twice", dark + "protect nas; " + back + "unprotect nas; nas: bare; record proven unprotect nas; unprotect nas", "12: nas is put back again"},
 	{"left as it was for the outage", dark + "protect nas; nas set slow; " + back + "record closed", `12: nas was changed for the outage and is left set to "slow"`},
 	{"left in the maintenance mode that it went down in", twinDown + "twin: on; record closed", "12: twin was suspended by its stop and is left so"},
+	{"left in the maintenance mode of a stop that reached nobody in this outage", strings.Replace(twinDown, "stop twin; ", "stop twin; record accepted stop twin outcome=unreachable; ", 1) + "twin: on; record closed", ""},
 	{"taken out of the maintenance mode that it went down in", twinDown + "twin: on; unprotect twin; twin: bare; record closed", ""},
 	{"taken out of a maintenance mode that it did not go down in", dark + back + "unprotect twin", "12: twin is put back, and was never changed"},
 	{"left as it was for the outage, told to be put back in vain, and reported", dark + "protect nas; nas set slow; " + back + "unprotect nas; record closed nodes=nas", ""},

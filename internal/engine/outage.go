@@ -89,7 +89,7 @@ func (e *Engine) stopIsVoid(i int) bool {
 	if n.Lit != ledger.Unlit || !e.ResumedAt.IsZero() && n.Last.Op <= e.Life || n.GivenUp.Has(plan.Stop) {
 		late = 0
 	}
-	isOn := b.Answer == plan.On && b.Looks >= belief.ProofLooks && !b.AskedAt.Before(b.Obeying.Add(late))
+	isOn := b.Answer == plan.On && b.Looks >= belief.ProofLooks && !b.AskedAt.Before(b.Obeying.Add(late-b.Adrift))
 	return e.AcceptedStop(i) && (isOn || e.HasReturned(i))
 }
 

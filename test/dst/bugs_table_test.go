@@ -730,4 +730,7 @@ var bugs = []bug{
 	{name: "stop: what is on long after it goes by its silence all the same", by: "./test/dst TestRegressions/a-host-that-is-on-long-after-its-stop-falls-silent", edits: []edit{
 		{"internal/engine/outage.go", "late := e.Graph.Node(i).OffAfter + belief.ProofStands", "late := time.Hour"},
 	}},
+	{name: "stop: an absence lasts on for what is on after it", by: "./test/dst TestRegressions/killed-as-a-host-goes-that-somebody-switches-on", edits: []edit{
+		{"internal/engine/outage.go", "late-b.Adrift", "late"},
+	}},
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ebbtide/internal/ledger"
+	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
 )
 
@@ -39,6 +40,28 @@ func (e *Estate) WereAway(k int) {
 		s.absence = absence{}
 	case was.At.IsZero(): // it had only just failed
 		s.absence.heard = e.AwayFrom
+		if st := e.Standing(k); st.On && !st.Failed.IsZero() {
+			s.absence.heard = st.Failed
+		}
+	}
+}
+
+// ForgetPower takes that Ebbtide begins: what became of the power of a node before, nobody knows; nor whether a guest that was off has come
+// up with its host.
+func (e *Estate) ForgetPower() {
+	for i := range e.Beliefs {
+		decl, b := e.Graph.Node(i), &e.Beliefs[i]
+		until := e.Now.Add(e.PowerUpTime(i))
+		switch host := e.HostOf(i); {
+		case decl.Kind == plan.Supply, decl.Kind == plan.Passive && e.Ledger.Outage == nil:
+		case decl.Kind == plan.VM && (e.WasOff(i) || e.WentWithHost(i)):
+			b.Hosted = until
+		case decl.Kind == plan.VM:
+		case host >= 0 && e.WasOff(i) && !e.WasOff(host):
+			b.Boots, b.Hosted = until, until
+		default:
+			b.Boots = until
+		}
 	}
 }
 
@@ -144,7 +167,8 @@ func (e *Estate) HasCarriedOn(k int) bool {
 	switch s.State.Mains {
 	case power.MainsOnBattery:
 		gauge := s.absence.fell(away, s.State.Charge, s.State.Load)
-		isSure := away <= max(onBattery, shortBeside(s.absence.lasts)) && s.Lapse != MayBeOut && gauge != hasNot
+		isSure := away <= max(onBattery, shortBeside(s.absence.lasts)) && s.Lapse != MayBeOut && gauge != hasNot &&
+			(s.absence.lasts == 0 || away.Seconds() < s.absence.lasts)
 		return away <= onLong && (isSure || gauge == hasFallen)
 	case power.MainsOnline:
 		return (s.Lapse == WereAway || s.Lapse == NoLapse) && away <= noCycle(st.Carried.Lasts) && st.Cycle < ledger.CutSent
@@ -192,7 +216,7 @@ func (e *Estate) CarriedOn(k int) {
 			e.Standing(other).Cycle >= ledger.CutSent && e.UnheardSince(other) > cutCycle
 	}
 	for _, i := range e.Graph.Dependents(e.Supplies[k].Node) {
-		if !slices.ContainsFunc(e.Graph.Sources(i), gives) {
+		if !slices.ContainsFunc(e.Graph.Sources(i), gives) && (e.Ledger.Outage == nil || e.Entry(i).Lit == ledger.Unlit) {
 			e.Beliefs[i].Boots = time.Time{}
 		}
 	}

@@ -25,6 +25,9 @@ const (
 func (e *Estate) feedBy(k int) feed {
 	s := &e.Supplies[k]
 	switch {
+	case !s.Heard && !e.ResumedAt.IsZero() && e.Standing(k).IsOut() && s.absence.lasts > 0 &&
+		e.Now.Sub(s.absence.heard).Seconds() > s.absence.lasts: // it was to be empty before this life
+		return maybeCycled
 	case s.Mute && (s.MayBeEmpty() || s.State.OutputOff || e.Standing(k).Cycle >= ledger.CutSent):
 		return maybeCycled
 	case s.Mute:

@@ -138,14 +138,17 @@ func (e *Estate) ShowsUp(i int) bool {
 // Rises reports whether a node may be on its way up: no stop is sent to it before that has settled.
 func (e *Estate) Rises(i int) bool { return e.Now.Before(e.Beliefs[i].Rising) }
 
-// ComesUnrecorded gives what a node that goes down is seen to do by itself, where nothing on record says so: it is on its way up, or is up
-// after that; Unknown: nothing. A crash must forget neither, or it would be told to stop while it boots, or be waited for once it has.
+// ComesUnrecorded gives what a node that goes down is seen to do by itself, where nothing on record says so: it is on its way up, as one
+// that was off and seems to stop by its BMC may be, or is up after that; Unknown: nothing. A crash must forget neither, or it would be told
+// to stop while it boots, or be waited for once it has.
 func (e *Estate) ComesUnrecorded(i int) plan.State {
 	n, b := e.Entry(i), &e.Beliefs[i]
 	isStarted := n.Last.Open && n.Last.Verb == plan.Start
 	switch {
 	case !e.GoesDown(i) || isStarted || b.Looks < ProofLooks:
 	case b.Seen.State == plan.Starting && n.Lit != ledger.SeenStarting && n.Shown != ledger.ShownOff:
+		return plan.Starting
+	case b.Seen.State == plan.Stopping && n.Lit != ledger.SeenStarting && n.Shown == ledger.ShownOff && e.Rises(i):
 		return plan.Starting
 	case n.Lit == ledger.SeenStarting && e.IsUp(i):
 		return plan.On

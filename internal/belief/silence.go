@@ -155,10 +155,10 @@ func (e *Estate) silenceIsNothing(i int) bool {
 }
 
 // FollowDeparture follows an answer that a node has given for so many looks, for what its silence tells after that. Where silence has shown
-// it off one is enough: whatever is off does not answer.
+// it off one is enough, also where that was before a crash: whatever is off does not answer.
 func (e *Estate) FollowDeparture(i int, state plan.State, looks int) {
 	if b := &e.Beliefs[i]; e.Graph.Node(i).OffAfter > 0 {
-		if b.Proof == BySilence {
+		if b.Proof == BySilence || b.Proof == NoProof && e.WasOff(i) {
 			looks = ProofLooks
 		}
 		byClock := looks >= ProofLooks && !e.Now.Before(b.Obeying.Add(-b.Adrift)) // which may have been set: one look is not enough

@@ -40,6 +40,13 @@ func (e *Estate) RememberLate() {
 	}
 }
 
+// HostDropped reports whether the host of a node was on not long before, does not answer, and was told nothing: it has dropped, and what
+// ran on it with it, whatever whoever manages them says of that.
+func (e *Estate) HostDropped(i int) bool {
+	host := e.HostOf(i)
+	return host >= 0 && e.Entry(host).Snap.SeenOn && e.IsMute(host) && e.Entry(host).Last.Op == 0
+}
+
 // SnapshotOf gives what the snapshot says of a node. One that can't be asked now, dropped with its supply, or goes off without having
 // been told to, was on if it was not long before.
 func (e *Estate) SnapshotOf(i int, lostOutput bool) ledger.NodeState {
@@ -49,7 +56,8 @@ func (e *Estate) SnapshotOf(i int, lostOutput bool) ledger.NodeState {
 		state = plan.Unreachable
 	}
 	silent := state == plan.Unknown || state == plan.Unreachable
-	if e.Entry(i).Snap.SeenOn && (silent || state == plan.Stopping || state == plan.Gone || state == plan.Off && lostOutput) {
+	snap := &e.Entry(i).Snap
+	if snap.SeenOn && (silent || state == plan.Stopping || state == plan.Gone || state == plan.Off && (lostOutput || snap.Past)) {
 		state = plan.On
 	}
 	return ledger.NodeState{Node: e.ID(i), State: state, Protected: b.Seen.Protected, Settings: b.Seen.Settings}

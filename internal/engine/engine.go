@@ -126,7 +126,7 @@ func (e *Engine) Apply(now time.Time, ev Event) []effect.Effect {
 	e.Begin(now)
 	switch ev := ev.(type) {
 	case Started:
-		e.forgetPower()
+		e.ForgetPower()
 		e.started()
 	case Read:
 		e.read(ev.Reading)
@@ -169,21 +169,6 @@ func (e *Engine) Apply(now time.Time, ev Event) []effect.Effect {
 
 // Settings gives what the engine runs on now: after a Reload, the new ones.
 func (e *Engine) Settings() Settings { return e.settings }
-
-// forgetPower takes that Ebbtide begins: what became of the power of a node before, nobody knows; nor whether a VM that was off has come up
-// with its host.
-func (e *Engine) forgetPower() {
-	for i := range e.Beliefs {
-		decl := e.Graph.Node(i)
-		switch until := e.Now.Add(e.PowerUpTime(i)); {
-		case decl.Kind == plan.Supply, decl.Kind == plan.Passive && e.Ledger.Outage == nil:
-		case decl.Kind != plan.VM:
-			e.Beliefs[i].Boots = until
-		case e.WasOff(i), e.WentWithHost(i):
-			e.Beliefs[i].Hosted = until
-		}
-	}
-}
 
 // started asks after everything once. A resumed engine takes up what its journal left open.
 func (e *Engine) started() {

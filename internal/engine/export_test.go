@@ -170,6 +170,7 @@ var ages = map[string]time.Duration{
 	"obedience.Obeying":  0,
 	"obedience.Told":     belief.LookAge,  // compared with when a supply was heard last
 	"Command.At":         0,               // Obeying is reckoned from it after a crash
+	"Standing.Failed":    belief.LookAge,  // compared with when it is heard again, after a crash
 	"Command.Asked":      0,               // and from this
 	"motion.Going":       2 * time.Minute, // compared with what a stop may take
 	"motion.Undoing":     0,

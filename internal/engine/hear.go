@@ -220,4 +220,7 @@ func (e *Engine) litInDoubt(k int) {
 		})
 	}
 	e.RenewLoad(k)
+	if e.Ledger.Outage != nil {
+		e.survey()
+	}
 }

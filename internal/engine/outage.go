@@ -76,7 +76,7 @@ func (e *Engine) noteSeen(i int) {
 	switch {
 	case !seenOn && e.IsUp(i):
 		e.saw(i, plan.On, "")
-	case seenOn && (e.IsOff(i) || silent):
+	case seenOn && (e.IsOff(i) && !e.FeedIsUnheard(i) || silent):
 		e.saw(i, b.Answer, "")
 	}
 }
@@ -137,6 +137,8 @@ func (e *Engine) looksOver() bool {
 	switch {
 	case e.isBusy():
 		e.settleBy = time.Time{}
+		return false
+	case e.AnyMayGoLate():
 		return false
 	case !e.closing.IsZero() && e.surveying > 0: // it is looked at once more: what comes of that counts
 		return true

@@ -78,7 +78,7 @@ func (e *Engine) endSurvey() {
 	var fresh []ledger.NodeState
 	for i := range e.Beliefs {
 		if entry := &o.Nodes[i]; o.Scope[i] && !entry.Snap.Taken() && belief.Probed(e.Graph.Node(i)) {
-			fresh = append(fresh, e.SnapshotOf(i, lostOutput[i]))
+			fresh = append(fresh, e.SnapshotOf(i, lostOutput[i] || e.HostDropped(i)))
 		}
 	}
 	switch {

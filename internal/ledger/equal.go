@@ -27,7 +27,8 @@ func (d *Drill) equal(e *Drill) bool {
 func (s Standing) equal(t Standing) bool {
 	return s.Fails == t.Fails && s.Cycle == t.Cycle && slices.Equal(s.Stages, t.Stages) && s.Reason == t.Reason && s.Missed == t.Missed &&
 		s.Unseen == t.Unseen && s.Twice == t.Twice && s.Passed == t.Passed &&
-		s.Charge == t.Charge && s.Charges.Equal(t.Charges) && s.On == t.On && s.Carried == t.Carried && s.At.Equal(t.At) && s.SetBack == t.SetBack
+		s.Charge == t.Charge && s.Charges.Equal(t.Charges) && s.On == t.On && s.Carried == t.Carried && s.At.Equal(t.At) &&
+		s.SetBack == t.SetBack && s.Failed.Equal(t.Failed)
 }
 
 // Differs names what differs in two ledgers; "": nothing does.

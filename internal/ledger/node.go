@@ -243,6 +243,8 @@ func (n *Node) begun(verb plan.Verb, r *Record) {
 		n.Shown = WasTold
 	case plan.Protect:
 		n.changes()
+	case plan.Flush: // which it is not, or it would not be told to
+		n.Clean = NotClean
 	default:
 	}
 }

@@ -20,6 +20,7 @@ type Standing struct {
 	Unseen bool   // since something was stopped that only its power cycle starts, its output may have been off unseen
 	// percent: the lowest that its battery came to, as far as is on record, or what it could have when it began to charge; 0: nothing is
 	Charge  float64
+	Failed  time.Time // when it was heard to fail
 	Charges time.Time // since when it charges; zero: it does not, or nobody knows
 	Battery
 }
@@ -95,7 +96,7 @@ func (l *Ledger) failing(r *Record) {
 	l.Outage.Drill.leave()
 	l.eachSupply(r, func(s *Standing) {
 		if !s.IsOut() {
-			s.Battery = Battery{}
+			s.Battery, s.Failed = Battery{}, r.At.Round(0).UTC()
 		}
 		s.On = s.On || !r.Unfit
 		s.Charges, s.Passed, s.Twice = time.Time{}, NotPassed, s.Twice && s.Cycle.IsOurs()
@@ -170,7 +171,8 @@ func (l *Ledger) cycled(source int, r *Record) {
 		n, decl := &l.Outage.Nodes[i], l.estate.Node(i)
 		comes := decl.ByPower && r.Cause != Unseen && (l.SupplyOf[source] < 0 || slices.Contains(l.estate.Sources(i), source))
 		l.mayWrite(i, CleanUnless)
-		if n.Untried.Has(plan.Stop) { // it could not be told, and can be now
+		l.Outage.Scope[i] = l.Outage.Scope[i] || r.Cause == Unseen // it may have failed unheard: what was on is to be on again
+		if n.Untried.Has(plan.Stop) {                              // it could not be told, and can be now
 			n.GivenUp, n.Relapses = n.GivenUp&^plan.VerbSet(plan.Stop), 0
 		}
 		n.Last.Taken, n.Lit, n.Snap.Past = n.Last.Taken && !comes && l.estate.HostOf(i) < 0, max(n.Lit, PoweredAgain), true

@@ -21,31 +21,39 @@ func (e *Works) Resume() {
 		case ledger.SeenStarting:
 			e.Beliefs[i].Rising = e.Now.Add(belief.BootTime(e.Graph.Node(i)))
 		}
-		last := entry.Last
-		// what refused it may do it all the same
-		isStop := last.Verb == plan.Stop && (last.Taken || last.Reach() != ledger.NotReached && last.Answer != ledger.WasObeyed)
-		if isStop && entry.Shown == ledger.WasTold {
-			e.Beliefs[i].Falling = e.Now.Add(2 * belief.ProofStands)
-			away := e.Now.Sub(e.AwayFrom)
-			ago := func(at time.Time) time.Time { // no clock tells for how long Ebbtide was away: it may have been set meanwhile
-				return e.Now.Add(-max(0, e.AwayFrom.Sub(at)))
-			}
-			if !last.Asked.IsZero() {
-				e.obeys(i, plan.Stop, ago(last.Asked))
-			}
-			if last.Answer != ledger.WasUnreached || last.Asked.IsZero() { // else that power-off did not come to it
-				e.obeys(i, last.Rung, ago(last.At))
-			}
-			e.Beliefs[i].Adrift = max(0, away)
-			e.armIdle(i)
-		}
+		e.resumeStop(i)
 		if entry.Late {
 			e.Beliefs[i].Undoing = e.Now.Add(e.Graph.Node(i).Time(plan.Unprotect).Within)
 			e.armIdle(i)
 		}
-		if last.Open {
+		if entry.Last.Open {
 			e.resumeStep(i)
 		}
+	}
+}
+
+// resumeStop takes up what is known of a stop that a node took, or may have. What refused it may do it all the same.
+func (e *Works) resumeStop(i int) {
+	entry := e.Entry(i)
+	last := entry.Last
+	if entry.Shown == ledger.ShownOff && e.AcceptedStop(i) { // it has gone, on record
+		e.Beliefs[i].Departure = belief.Leaving
+	}
+	isStop := last.Verb == plan.Stop && (last.Taken || last.Reach() != ledger.NotReached && last.Answer != ledger.WasObeyed)
+	if isStop && entry.Shown == ledger.WasTold {
+		e.Beliefs[i].Falling = e.Now.Add(2 * belief.ProofStands)
+		away := e.Now.Sub(e.AwayFrom)
+		ago := func(at time.Time) time.Time { // no clock tells for how long Ebbtide was away: it may have been set meanwhile
+			return e.Now.Add(-max(0, e.AwayFrom.Sub(at)))
+		}
+		if !last.Asked.IsZero() {
+			e.obeys(i, plan.Stop, ago(last.Asked))
+		}
+		if last.Answer != ledger.WasUnreached || last.Asked.IsZero() { // else that power-off did not come to it
+			e.obeys(i, last.Rung, ago(last.At))
+		}
+		e.Beliefs[i].Adrift = max(0, away)
+		e.armIdle(i)
 	}
 }
 

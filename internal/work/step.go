@@ -282,6 +282,7 @@ func (e *Works) commanded(i int, op ledger.Op, outcome ledger.Outcome, detail st
 		ledger.Done: ledger.WasAccepted, ledger.TimedOut: ledger.NobodyKnows,
 		ledger.Unreached: ledger.WasUnreached,
 	}[outcome]
+	w.sent = e.Now // its time counts from when it was taken, and not from when it left
 	e.setInMotion(i, outcome)
 	switch outcome {
 	case ledger.Done:

@@ -189,7 +189,7 @@ var bugs = []bug{
 		{workEpoch, "\tcase plan.Host, plan.Other:\n\t\te.RenewGuests(i, was == plan.Off)\n", ""},
 	}},
 	{name: "ledger: a crash forgets what was under way", edits: []edit{
-		{workResume, "\t\tif last.Open {\n", "\t\tif false {\n"},
+		{workResume, "\t\tif entry.Last.Open {\n", "\t\tif false {\n"},
 	}},
 	{name: "ledger: the point of no return is forgotten", edits: []edit{
 		{ledgerSupply, "{ return s.IsOut() || s.Cycle != Uncut }", "{ return s.IsOut() }"},
@@ -496,7 +496,7 @@ var bugs = []bug{
 		{workTogether, "st.IsOut() && s.State.Mains == power.MainsOnline && s.State.OnlineFor < belief.DeafAfter", "s.Lapse == belief.JustBack"},
 	}},
 	{name: "outage: what is silent behind an unheard UPS was not on before that failed", by: "./test/dst TestAllIsBack/storage-behind-a-ups-that-was-never-heard", edits: []edit{
-		{engineOutage, " && !e.FeedIsUnheard(i)", ""},
+		{engineOutage, ">= belief.TrustLast && !e.FeedIsUnheard(i)", ">= belief.TrustLast"},
 	}},
 	{name: "cut: what was proven off a while ago is told as not proven off", by: "./internal/engine TestStories", edits: []edit{
 		{workPass, "!e.WasProvenOff(u) && ", ""},
@@ -584,7 +584,7 @@ var bugs = []bug{
 		{workCycle, "\temptied := on ", "\tif most := s.State.Outlook.Most(); most.Known && in(most).Before(latest) {\n\t\tlatest = in(most)\n\t}\n\temptied := on "},
 	}},
 	{name: "resume: what was told to stop has not come up with its host", by: "./test/dst TestRegressions/a-guest-that-comes-up-with-its-host-after-a-crash", edits: []edit{
-		{engineItself, "case e.WasOff(i), e.WentWithHost(i):", "case e.WasOff(i):"},
+		{"internal/belief/absence.go", "(e.WasOff(i) || e.WentWithHost(i))", "e.WasOff(i)"},
 	}},
 	{name: "rule 1: what was given up is passed over with all the time in the world", by: "./test/dst TestRegressions/silent-before-a-restart-in-the-power-up", edits: []edit{
 		{wantWant, "\treturn e.Press[i] == LastCall && (n.Kind", "\treturn (n.Kind"},
@@ -710,7 +710,7 @@ var bugs = []bug{
 		{"internal/belief/silence.go", " || d == Relit && !e.isGoingDown(i)", ""},
 	}},
 	{name: "silence: what was sent before an absence is under way for as much longer", by: "./test/dst TestRegressions/a-host-that-came-back-is-silent-after-a-long-absence", edits: []edit{
-		{"internal/work/resume.go", "			e.Beliefs[i].Adrift = max(0, away)\n", "			_ = away\n"},
+		{workResume, "		e.Beliefs[i].Adrift = max(0, away)\n", "		_ = away\n"},
 	}},
 	{name: "resume: what was seen to boot by itself is told to stop after a crash", by: "./test/dst TestRegressions/a-guest-is-seen-to-boot-by-itself-before-a-crash-and-silent-after-it", edits: []edit{
 		{"internal/engine/outage.go", "if state := e.ComesUnrecorded(i); state != plan.Unknown {", "if state := plan.Unknown; state != plan.Unknown {"},
@@ -722,7 +722,7 @@ var bugs = []bug{
 		{"internal/belief/snapshot.go", "if ns.State = plan.Starting; e.Rises(i) {", "if ns.State = plan.Starting; !wasOn && e.Rises(i) {"},
 	}},
 	{name: "silence: what it has shown off may answer once and be off all the same", by: "./test/dst TestRegressions/one-answer-of-a-host-that-silence-has-shown-off", edits: []edit{
-		{"internal/belief/silence.go", "		if b.Proof == BySilence {\n			looks = ProofLooks\n		}\n", ""},
+		{"internal/belief/silence.go", "if b.Proof == BySilence || b.Proof == NoProof && e.WasOff(i) {", "if false {"},
 	}},
 	{name: "clock: that it was set back is forgotten with the life that found it", by: "./test/dst TestRegressions/killed-as-it-finds-the-clock-set-back", edits: []edit{
 		{"internal/ledger/supply.go", "b.SetBack = b.SetBack || at.Before(b.At)", "b.SetBack = at.Before(b.At)"},
@@ -732,5 +732,44 @@ var bugs = []bug{
 	}},
 	{name: "stop: an absence lasts on for what is on after it", by: "./test/dst TestRegressions/killed-as-a-host-goes-that-somebody-switches-on", edits: []edit{
 		{"internal/engine/outage.go", "late-b.Adrift", "late"},
+	}},
+	{name: "crash: what was shown off by silence may answer once after it", by: "./internal/engine TestOneAnswerOfWhatSilenceHasShownOffAfterACrash", edits: []edit{
+		{workResume, "	if entry.Shown == ledger.ShownOff && e.AcceptedStop(i) { // it has gone, on record", "	if false {"},
+	}},
+	{name: "crash: a guest that is no VM does not boot with its host", by: "./internal/engine TestAGuestThatIsNoVMBootsWithItsHostAfterACrash", edits: []edit{
+		{"internal/belief/absence.go", "case host >= 0 && e.WasOff(i) && !e.WasOff(host):", "case host < -1:"},
+	}},
+	{name: "crash: a UPS was heard until the newest record of anything", by: "./internal/engine TestAUPSThatFellSilentRightAfterItFailed", edits: []edit{
+		{"internal/belief/absence.go", "st.On && !st.Failed.IsZero()", "false"},
+	}},
+	{name: "crash: a flush that is told again leaves the cache clean on record", by: "./internal/engine TestACacheThatIsDirtyAgainAfterItsFlush", edits: []edit{
+		{"internal/ledger/node.go", "		n.Clean = NotClean\n	default:", "	default:"},
+	}},
+	{name: "crash: a UPS that was to be empty before it feeds", by: "./internal/engine TestWhatIsBackBehindAnEmptyUnheardUPS", edits: []edit{
+		{beliefFeed, "case !s.Heard && !e.ResumedAt.IsZero() &&", "case false && !e.ResumedAt.IsZero() &&"},
+	}},
+	{name: "crash: a supply that carried on ends the boot of what it feeds", by: "./internal/engine TestASwitchThatBootsAfterACrash", edits: []edit{
+		{"internal/belief/absence.go", " && (e.Ledger.Outage == nil || e.Entry(i).Lit == ledger.Unlit)", ""},
+	}},
+	{name: "crash: what was off and stops by its BMC does not boot", by: "./internal/engine TestWhatIsOffAndStopsByItsBMC", edits: []edit{
+		{beliefQuestions, "n.Shown == ledger.ShownOff && e.Rises(i):", "n.Shown == ledger.ShownOff && false:"},
+	}},
+	{name: "crash: a battery lasts for two minutes, however little it had left", by: "./internal/engine TestABatteryThatGaveOutWhileEbbtideWasAway", edits: []edit{
+		{"internal/belief/absence.go", "(s.absence.lasts == 0 || away.Seconds() < s.absence.lasts)", "true"},
+	}},
+	{name: "snapshot: a VM that dropped with its host was off", by: "./internal/engine TestAVMGoneWithItsHostAsTheOutageOpens", edits: []edit{
+		{"internal/engine/survey.go", "lostOutput[i] || e.HostDropped(i)", "lostOutput[i]"},
+	}},
+	{name: "silence: a look that learned nothing goes on with it", by: "./internal/engine TestALookThatLearnedNothingIsNoSilence", edits: []edit{
+		{beliefBelieve, "	b.Silent = time.Time{} // nor does it go on with a silence\n", ""},
+	}},
+	{name: "end: what may go late is left to itself", by: "./internal/engine TestAGuestThatIsSlowToGoIsStartedAgain", edits: []edit{
+		{"internal/engine/outage.go", "	case e.AnyMayGoLate():\n		return false\n", ""},
+	}},
+	{name: "unheard: what dropped with a UPS that died without a word is no concern", by: "./internal/engine TestAUPSThatDiesWithoutAWordBesideAnother", edits: []edit{
+		{"internal/ledger/supply.go", "l.Outage.Scope[i] || r.Cause == Unseen", "l.Outage.Scope[i]"},
+	}},
+	{name: "stop: its time counts from when it left", by: "./test/dst TestRegressions/storage-counts-as-back-while-it-goes", edits: []edit{
+		{workStep, "	w.sent = e.Now // its time counts from when it was taken, and not from when it left\n", ""},
 	}},
 }

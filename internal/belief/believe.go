@@ -24,6 +24,7 @@ func (e *Estate) Believe(i int, seen plan.Observation, question ledger.Op, asked
 	case plan.Unknown:
 		e.takeNothing(i, seen, question, asked, was == plan.Unreachable)
 	case plan.Unreachable:
+		e.followMute(i)
 		e.believeSilence(i, question, asked)
 	default:
 		e.takeWord(i, seen, question, asked, was, blank)

@@ -46,6 +46,14 @@ func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
 		" since it accepted its stop"}
 }
 
+// followMute follows that a node that took its stop is mute for long while its power may have been off: it may have gone by that, whatever
+// its silence proves.
+func (e *Estate) followMute(i int) {
+	if b := &e.Beliefs[i]; e.wasPowered(i) && e.IsMuteForLong(i) && e.AcceptedStop(i) {
+		b.Departure = max(b.Departure, Leaving)
+	}
+}
+
 // AwaitsWord reports whether a node took its stop, does not answer, and may be proven off by that as soon as a supply is heard again that a
 // switch before it hangs on.
 func (e *Estate) AwaitsWord(i int) bool {

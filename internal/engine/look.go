@@ -28,6 +28,7 @@ func (e *Engine) answered(i int, ev Finished) {
 	isPast, isUp := q.Op <= b.Epoch, seen.State == plan.On || seen.State == plan.Starting
 	if isPast && isUp { // what it was, as it was asked, it was
 		e.FollowDeparture(i, seen.State, 1)
+		e.noteVoid(i)
 	}
 	if isPast || e.asksAgain(i, seen.State, q.Older) {
 		if isUp && b.Proof != belief.NoProof { // and not off, as it counts still

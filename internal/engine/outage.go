@@ -59,8 +59,7 @@ func (e *Engine) saw(i int, state plan.State, cause ledger.Cause) {
 // goes down comes up.
 func (e *Engine) noteSeen(i int) {
 	o, b, decl := e.Ledger.Outage, &e.Beliefs[i], e.Graph.Node(i)
-	if e.stopIsVoid(i) {
-		e.voidStop(i)
+	if e.noteVoid(i) {
 		return
 	}
 	if state := e.ComesUnrecorded(i); state != plan.Unknown {
@@ -79,6 +78,15 @@ func (e *Engine) noteSeen(i int) {
 	case seenOn && (e.IsOff(i) && !e.FeedIsUnheard(i) || silent):
 		e.saw(i, b.Answer, "")
 	}
+}
+
+// noteVoid puts on record that the stop of a node is void, if it is.
+func (e *Engine) noteVoid(i int) bool {
+	isVoid := e.Ledger.Outage != nil && e.stopIsVoid(i)
+	if isVoid {
+		e.voidStop(i)
+	}
+	return isVoid
 }
 
 // stopIsVoid reports whether what took a stop was seen to come up since, or is on once the time of that is over, and nobody saw what became

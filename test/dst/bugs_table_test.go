@@ -772,4 +772,10 @@ var bugs = []bug{
 	{name: "stop: its time counts from when it left", by: "./test/dst TestRegressions/storage-counts-as-back-while-it-goes", edits: []edit{
 		{workStep, "	w.sent = e.Now // its time counts from when it was taken, and not from when it left\n", ""},
 	}},
+	{name: "silence: what is mute while its power may be off goes by its stop alone", by: "./test/dst TestRegressions/a-host-is-mute-with-its-power-and-back-in-the-time-of-its-stop", edits: []edit{
+		{beliefBelieve, "		e.followMute(i)\n", ""},
+	}},
+	{name: "crash: an answer of before an epoch voids a stop in memory alone", by: "./test/dst TestRegressions/killed-between-two-answers-of-a-host-that-came-back", edits: []edit{
+		{"internal/engine/look.go", "		e.noteVoid(i)\n", ""},
+	}},
 }

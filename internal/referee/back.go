@@ -66,13 +66,24 @@ func (r *Referee) rule19(at time.Time, i int, verb plan.Verb, cause ledger.Cause
 	case cause == ledger.Silence && (r.unseen(i) || r.isUnknowable(i) || r.hostIsLost(i)), r.unseenSince(at, i, r.fresh(at, i)):
 		n.misled = true
 	case r.hasJustChanged(at, i, verb):
-	case verb == plan.Start && st == plan.Stopping && r.forgetful && n.toldAt.Before(r.resumed): // nobody knows that it was told to go
+	// nobody knows that it was told to go, or whether its power came back before that or after it
+	case verb == plan.Start && st == plan.Stopping && (r.forgetful && n.toldAt.Before(r.resumed) || r.litUnheard(i)):
 		n.misled = true
 	default:
 		if what := r.shownWrongly(at, i, verb); what != "" {
 			r.violate(at, 19, decl.ID+" was called "+what)
 		}
 	}
+}
+
+// litUnheard reports whether the output of a supply that feeds a node came on before the node was told to go, and the supply has been heard
+// only since then.
+func (r *Referee) litUnheard(i int) bool {
+	told := r.nodes[i].toldAt
+	return slices.ContainsFunc(r.estate.Sources(i), func(f int) bool {
+		s := r.supplyAt(f)
+		return !s.litAt.IsZero() && s.litAt.Before(told) && s.speaks.After(told)
+	})
 }
 
 // shownWrongly says what a node is called that it is not, where that was for anybody to see; "": it is as it is called.

@@ -162,6 +162,18 @@ func (e *Estate) silenceIsNothing(i int) bool {
 	return e.HasReturned(i) || e.Rises(i) || e.Now.Before(b.UpUntil()) || !e.AcceptedStop(i) || e.MayHaveCycled(i) || e.feedOf(i) == unfed
 }
 
+// StopIsVoid reports whether what took a stop was seen to come up since, or is on once the time of that is over, and nobody saw what became
+// of it, or it was given up, or long after that. A crash must not forget it: the node's silence would prove it off.
+func (e *Estate) StopIsVoid(i int) bool {
+	n, b := e.Entry(i), &e.Beliefs[i]
+	late := e.Graph.Node(i).OffAfter + ProofStands // what is slow to go, and is watched, goes yet
+	if n.Lit != ledger.Unlit || !e.ResumedAt.IsZero() && n.Last.Op <= e.Life || n.GivenUp.Has(plan.Stop) {
+		late = 0
+	}
+	isOn := b.Answer == plan.On && b.Looks >= ProofLooks && !b.AskedAt.Before(b.Obeying.Add(late-b.Adrift))
+	return e.AcceptedStop(i) && (isOn || e.HasReturned(i))
+}
+
 // FollowDeparture follows an answer that a node has given for so many looks, for what its silence tells after that. Where silence has shown
 // it off one is enough, also where that was before a crash: whatever is off does not answer.
 func (e *Estate) FollowDeparture(i int, state plan.State, looks int) {

@@ -23,7 +23,7 @@ var corrections = [...]correction{
 	{"its stop was given up, and it is off", stopSettled, proves(plan.Stop)},
 	{"its stop was given up without having reached it, and it answers now", stopAnswers, (*Engine).stopAfterAll},
 	{"its put-back was given up without having reached it, and it answers now", putBackAnswers, (*Engine).putBackAfterAll},
-	{"its stop was accepted, and it is still up, or up again: what it accepted is void", (*Engine).stopIsVoid, (*Engine).voidStop},
+	{"its stop was accepted, and it is still up, or up again: what it accepted is void", (*Engine).StopIsVoid, (*Engine).voidStop},
 	{"its start was given up, and it is on", startSettled, proves(plan.Start)},
 	{"its flush was given up, and it is clean", flushSettled, proves(plan.Flush)},
 	{"it was off, or told to go off, and is on, and so it is to be", cameBack, (*Engine).backByItself},

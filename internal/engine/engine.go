@@ -42,8 +42,9 @@ type Engine struct {
 
 // surveys are who is asked whether it is on.
 type surveys struct {
-	surveying int       // nodes that the survey waits for
-	awaited   []awaited // per node
+	surveying  int       // nodes that the survey waits for
+	askedAgain bool      // it has asked once more after what was off long ago
+	awaited    []awaited // per node
 }
 
 // timetable is what is due when.

@@ -82,23 +82,11 @@ func (e *Engine) noteSeen(i int) {
 
 // noteVoid puts on record that the stop of a node is void, if it is.
 func (e *Engine) noteVoid(i int) bool {
-	isVoid := e.Ledger.Outage != nil && e.stopIsVoid(i)
+	isVoid := e.Ledger.Outage != nil && e.StopIsVoid(i)
 	if isVoid {
 		e.voidStop(i)
 	}
 	return isVoid
-}
-
-// stopIsVoid reports whether what took a stop was seen to come up since, or is on once the time of that is over, and nobody saw what became
-// of it, or it was given up, or long after that. A crash must not forget it: the node's silence would prove it off.
-func (e *Engine) stopIsVoid(i int) bool {
-	n, b := e.Entry(i), &e.Beliefs[i]
-	late := e.Graph.Node(i).OffAfter + belief.ProofStands // what is slow to go, and is watched, goes yet
-	if n.Lit != ledger.Unlit || !e.ResumedAt.IsZero() && n.Last.Op <= e.Life || n.GivenUp.Has(plan.Stop) {
-		late = 0
-	}
-	isOn := b.Answer == plan.On && b.Looks >= belief.ProofLooks && !b.AskedAt.Before(b.Obeying.Add(late-b.Adrift))
-	return e.AcceptedStop(i) && (isOn || e.HasReturned(i))
 }
 
 // voidStop puts that on record. Where the node was gone in between, or may have been, what runs on it may have come up with it, whatever

@@ -64,11 +64,23 @@ func (e *Engine) unsurvey(i int) {
 	}
 }
 
+// asksOldAgain asks again, once, what was off for the snapshot so long ago, while slow ones were waited for, that it may be up by itself.
+func (e *Engine) asksOldAgain() bool {
+	for i := range e.Beliefs {
+		isDown := belief.IsDown(e.Beliefs[i].Answer) && !e.Entry(i).Snap.Taken() && e.Ledger.Outage.Scope[i]
+		if !e.askedAgain && isDown && e.IsOld(i, belief.ProofStands) {
+			e.askInSurvey(i)
+		}
+	}
+	e.askedAgain = e.surveying > 0
+	return e.askedAgain
+}
+
 // endSurvey makes the snapshot when all answers are in: what was on is what comes back. The first snapshot of a node counts
 // until the outage is over.
 func (e *Engine) endSurvey() {
 	o := e.Ledger.Outage
-	if e.surveying > 0 {
+	if e.surveying > 0 || e.asksOldAgain() {
 		return
 	}
 	lostOutput := e.Graph.Scope(func(s int) bool {

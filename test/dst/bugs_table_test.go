@@ -316,10 +316,10 @@ var bugs = []bug{
 		{workStep, "limit < 0 || e.Last(i).Earlier > earlier || !w.placed {", "limit < 0 || !w.placed {"},
 	}},
 	{name: "stop: a crash forgets that what took it was seen to come up", by: "./test/dst TestRegressions/guest-of-a-host-that-came-again-unproven", edits: []edit{
-		{engineOutage, "isOn || e.HasReturned(i)", "isOn"},
+		{beliefSilence, "isOn || e.HasReturned(i)", "isOn"},
 	}},
 	{name: "stop: a crash forgets the one look that showed it on with its power", by: "./test/dst TestRegressions/one-look-of-a-host-that-a-crash-forgot", edits: []edit{
-		{engineOutage, "e.HasReturned(i))", "e.HasReturned(i) && (b.Answer == plan.On || b.Answer == plan.Starting))"},
+		{beliefSilence, "(isOn || e.HasReturned(i))", "(isOn || e.HasReturned(i) && (b.Answer == plan.On || b.Answer == plan.Starting))"},
 	}},
 	{name: "stop: doubt of what uses it begins its time anew", by: "./test/dst TestRegressions/refused-stop-beside-slower-looks", edits: []edit{
 		{workPass, "if w := e.nodes[i].work; w.rung == plan.Stop && !w.deadline.IsZero() {", "if w := e.nodes[i].work; false && w.rung == plan.Stop {"},
@@ -535,7 +535,7 @@ var bugs = []bug{
 		{workEpoch, "\t\t\te.voidStart(i)\n", ""},
 	}},
 	{name: "stop: what was given up is void only once it is looked at again", by: "./internal/engine TestWhatIsGivenUpWhileItAnswersIsNotOffByItsSilence", edits: []edit{
-		{engineCorrect, "(*Engine).stopIsVoid, (*Engine).voidStop}", "func(*Engine, int) bool { return false }, (*Engine).voidStop}"},
+		{engineCorrect, "(*Engine).StopIsVoid, (*Engine).voidStop}", "func(*Engine, int) bool { return false }, (*Engine).voidStop}"},
 	}},
 	{name: "cut: what has kept its power gets none after all", by: "./test/dst TestAllIsBack/a-second-cut-is-what-a-filer-needs", edits: []edit{
 		{workTogether, "\t\tcase e.isIdle(k):\n", "\t\tcase false && e.isIdle(k):\n"},
@@ -728,10 +728,10 @@ var bugs = []bug{
 		{"internal/ledger/supply.go", "b.SetBack = b.SetBack || at.Before(b.At)", "b.SetBack = at.Before(b.At)"},
 	}},
 	{name: "stop: what is on long after it goes by its silence all the same", by: "./test/dst TestRegressions/a-host-that-is-on-long-after-its-stop-falls-silent", edits: []edit{
-		{"internal/engine/outage.go", "late := e.Graph.Node(i).OffAfter + belief.ProofStands", "late := time.Hour"},
+		{"internal/belief/silence.go", "late := e.Graph.Node(i).OffAfter + ProofStands", "late := time.Hour"},
 	}},
 	{name: "stop: an absence lasts on for what is on after it", by: "./test/dst TestRegressions/killed-as-a-host-goes-that-somebody-switches-on", edits: []edit{
-		{"internal/engine/outage.go", "late-b.Adrift", "late"},
+		{"internal/belief/silence.go", "late-b.Adrift", "late"},
 	}},
 	{name: "crash: what was shown off by silence may answer once after it", by: "./internal/engine TestOneAnswerOfWhatSilenceHasShownOffAfterACrash", edits: []edit{
 		{workResume, "	if entry.Shown == ledger.ShownOff && e.AcceptedStop(i) { // it has gone, on record", "	if false {"},
@@ -777,5 +777,8 @@ var bugs = []bug{
 	}},
 	{name: "crash: an answer of before an epoch voids a stop in memory alone", by: "./test/dst TestRegressions/killed-between-two-answers-of-a-host-that-came-back", edits: []edit{
 		{"internal/engine/look.go", "		e.noteVoid(i)\n", ""},
+	}},
+	{name: "survey: what was off long ago is off for the snapshot", by: "./test/dst TestRegressions/vms-come-up-while-a-survey-waits-for-slow-ones", edits: []edit{
+		{"internal/engine/survey.go", "if !e.askedAgain && isDown", "if false && isDown"},
 	}},
 }

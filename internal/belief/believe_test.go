@@ -20,17 +20,23 @@ func seen(t *testing.T, answers ...plan.State) (e *belief.Estate, host int) {
 	node := plan.Node{ID: "host", Kind: plan.Host, FedBy: []string{"ups"}, Can: plan.VerbSet(plan.Stop, plan.Force)}
 	node.Times[plan.Stop], node.Times[plan.Force] = times, times
 	vm := plan.Node{ID: "guest", Kind: plan.VM, Host: "host", Bound: true, DependsOn: []string{"host"}, Can: plan.VerbSet(plan.Stop)}
-	estate, err := plan.NewEstate([]plan.Node{{ID: "ups", Kind: plan.Supply, Can: plan.VerbSet(plan.Cut)}, node, vm}, nil)
+	e = outage(t, node, vm)
+	host, _ = e.Graph.Index("host")
+	says(e, host, 0, answers...)
+	return e, host
+}
+
+// outage is an estate of one supply and some nodes, as the supply has just failed.
+func outage(t *testing.T, nodes ...plan.Node) *belief.Estate {
+	t.Helper()
+	estate, err := plan.NewEstate(append([]plan.Node{{ID: "ups", Kind: plan.Supply, Can: plan.VerbSet(plan.Cut)}}, nodes...), nil)
 	require.NoError(t, err)
-	known := belief.New(estate, &power.Policy{}, []power.Supply{{ID: "ups"}}, "")
-	e = &known
+	e := belief.New(estate, &power.Policy{}, []power.Supply{{ID: "ups"}}, "")
 	e.Now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	opened := ledger.Record{Seq: 1, At: e.Now, Kind: ledger.Opened, Outage: "o", Power: ledger.Power{Supplies: []string{"ups"}}}
 	opened.Format = ledger.FormatNow
 	require.NoError(t, e.Ledger.Apply(&opened))
-	host, _ = estate.Index("host")
-	says(e, host, 0, answers...)
-	return e, host
+	return &e
 }
 
 // says has a node give some answers, a second apart, to questions numbered from one after last.

@@ -95,7 +95,6 @@ func (e *Engine) see(i int, seen plan.Observation, question ledger.Op, asked tim
 	}
 	mayBeBack := e.MayHaveBeenOff(i)
 	e.Believe(i, seen, question, asked)
-	e.LeaveOn(i)
 	if e.provesNothing(i) {
 		e.Probe(i)
 	}

@@ -171,18 +171,6 @@ func (e *Works) isSurelyOff(i int) bool {
 	return e.IsOff(i) && !e.IsOld(i, belief.ProofStands) && !e.IsAtWork(i) && e.Beliefs[i].Doubt == plan.Unknown
 }
 
-// LeaveOn calls off the cuts after all that would take its power from a node which shows up: nobody is stopped for them.
-func (e *Works) LeaveOn(i int) {
-	if e.Ledger.Outage == nil || !e.ShowsUp(i) || !isLoad(e.Graph.Node(i)) {
-		return
-	}
-	for k := range e.Supplies {
-		if f := e.Supplies[k].Node; e.isAfterAll(k) && slices.Contains(e.Graph.Dependents(f), i) {
-			e.callOff(f, e.ID(i)+" is on")
-		}
-	}
-}
-
 // isAfterAll reports whether a supply is to be cut although its mains are there.
 func (e *Works) isAfterAll(k int) bool {
 	st := e.Standing(k)

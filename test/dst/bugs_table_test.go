@@ -366,7 +366,7 @@ var bugs = []bug{
 	{name: "wants: what an outlet gives its power back is not judged anew", by: "./test/dst TestRegressions/an-outlet-comes-on-and-what-was-given-up-is-due", edits: []edit{
 		{"internal/work/desk.go", "e.Graph.Node(outlet).Kind != plan.Outlet", "outlet >= 0"},
 	}},
-	{name: "silence: a guest that came up on hosts that go says nothing of them", by: "./test/dst TestRegressions/it-starts-while-all-hosts-go", edits: []edit{
+	{name: "silence: a guest that came up on hosts that go says nothing of them", by: "./internal/belief TestAGuestThatBeganToStartIsNotOnAHostThatGoes", edits: []edit{
 		{beliefSilence, "b.Looks < ProofLooks || !e.AcceptedStop(host) {", "b.Looks < ProofLooks || !e.AcceptedStop(host) || host >= 0 {"},
 	}},
 	{name: "ledger: what comes up with its power was never off", by: "./test/dst TestKeptOn/the-battery-made-the-cycle-and-machines-are-booting", edits: []edit{
@@ -480,7 +480,7 @@ var bugs = []bug{
 	{name: "pressure: storage on another supply is counted with that of this one", by: "./internal/foresight TestLastTakes", edits: []edit{
 		{foresightPressure, "for _, i := range graph.Dependents(supply) {", "for i := range graph.Len() {"},
 	}},
-	{name: "snapshot: the first look that shows a node off before the failure is nothing", by: "./test/dst TestRegressions/off-before-the-failure-and-seen-so-once", edits: []edit{
+	{name: "snapshot: the first look that shows a node off before the failure is nothing", by: "./internal/belief TestOneLookThatShowsOffEndsThatItWasOn", edits: []edit{
 		{beliefSnapshot, " && !IsDown(b.Doubt)", ""},
 	}},
 	{name: "supply: the gate opens though two outputs may yet be cut at once", by: "./test/dst TestAllIsBack/each-of-two-outputs-is-off-while-the-other-is-on", edits: []edit{
@@ -540,9 +540,6 @@ var bugs = []bug{
 	{name: "cut: what has kept its power gets none after all", by: "./test/dst TestAllIsBack/a-second-cut-is-what-a-filer-needs", edits: []edit{
 		{workTogether, "\t\tcase e.isIdle(k):\n", "\t\tcase false && e.isIdle(k):\n"},
 	}},
-	{name: "cut: one that was to come after all stops what is on", by: "./test/dst TestAllIsBack/a-filer-that-somebody-switched-on-is-left", edits: []edit{
-		{engineLook, "\te.LeaveOn(i)\n", ""},
-	}},
 	{name: "cut: one that was to come after all comes too late", by: "./test/dst TestLateCuts/a-late-cut-is-called-off", edits: []edit{
 		{workTogether, "\t\tcase e.comesTooLate(f):\n", "\t\tcase false:\n"},
 		{workLadder, " && (w.verb != plan.Cut || !e.comesTooLate(i))", ""},
@@ -583,7 +580,7 @@ var bugs = []bug{
 	{name: "self: an output is off before its cut is due, as its battery may be empty", by: "./test/dst TestRegressions/own-machine-goes-for-a-battery-that-lasts-until-a-late-cut", edits: []edit{
 		{workCycle, "\temptied := on ", "\tif most := s.State.Outlook.Most(); most.Known && in(most).Before(latest) {\n\t\tlatest = in(most)\n\t}\n\temptied := on "},
 	}},
-	{name: "resume: what was told to stop has not come up with its host", by: "./test/dst TestRegressions/a-guest-that-comes-up-with-its-host-after-a-crash", edits: []edit{
+	{name: "resume: what was told to stop has not come up with its host", by: "./internal/belief TestAGuestThatWentWithItsHostMayComeWithIt", edits: []edit{
 		{"internal/belief/absence.go", "(e.WasOff(i) || e.WentWithHost(i))", "e.WasOff(i)"},
 	}},
 	{name: "rule 1: what was given up is passed over with all the time in the world", by: "./test/dst TestRegressions/silent-before-a-restart-in-the-power-up", edits: []edit{
@@ -667,7 +664,7 @@ var bugs = []bug{
 	{name: "start: what answers though its host is gone goes with it each time anew", by: "./test/dst TestRegressions/a-guest-answers-though-its-host-is-gone", edits: []edit{
 		{workPass, "e.Beliefs[i].AskedAt.Before(b.Since)", "e.Beliefs[i].AskedAt.Before(b.SeenAt)"},
 	}},
-	{name: "put-back: a host that is off shows the mode that it was in before", by: "./test/dst TestRegressions/a-late-stop-into-maintenance-mode", edits: []edit{
+	{name: "put-back: a host that is off shows the mode that it was in before", by: "./internal/belief TestWhatIsOffShowsNoModeOfBefore", edits: []edit{
 		{beliefBelieve, "if b.Seen.State != plan.On && e.Graph.Node(i).SuspendsItself() {", "if false {"},
 	}},
 	{name: "outlet: one that was seen to go off and is on was on all the while", by: "./test/dst TestRegressions/an-outlet-that-went-off-and-was-switched-on", edits: []edit{
@@ -694,7 +691,7 @@ var bugs = []bug{
 	{name: "put-back: what runs on a host does not wait for its maintenance mode to end", by: "./internal/engine TestStories/host-in-maintenance", edits: []edit{
 		{"internal/plan/step.go", "b.last[i] = b.step(i, Unprotect, \"\", b.last[i])", "b.step(i, Unprotect, \"\", b.last[i])"},
 	}},
-	{name: "bmc: that a machine was off before a crash vouches for its BMC while nobody hears its feeds", by: "./test/dst TestRegressions/always-off-by-its-bmc-unheard", edits: []edit{
+	{name: "bmc: that a machine was off before a crash vouches for its BMC while nobody hears its feeds", by: "./internal/belief TestABMCThatIsAlwaysOffVouchesForNothingUnheard", edits: []edit{
 		{beliefBelieve, "(feed == fedUnheard || !e.isShownOff(i) || ", "(!e.isShownOff(i) || "},
 	}},
 	{name: "hung: a power-off that waits for a host to boot is given up", by: "./test/dst TestAllIsBack/a-guest-hangs-while-the-host-of-its-users-boots", edits: []edit{
@@ -706,7 +703,7 @@ var bugs = []bug{
 	{name: "guard: what was given up keeps the others' proofs from being renewed", by: "./test/dst TestRegressions/a-host-is-switched-on-before-the-last-call-of-its-storage", edits: []edit{
 		{workPass, "(guestsOnly || e.goesInLastCall(i)) && e.areOld", "guestsOnly && e.areOld"},
 	}},
-	{name: "silence: what was on with its power goes by a stop of before all the same", by: "./test/dst TestRegressions/a-host-that-came-back-is-silent-in-the-time-of-its-stop", edits: []edit{
+	{name: "silence: what was on with its power goes by a stop of before all the same", by: "./internal/belief TestWhatIsOnAsItsPowerMayBeBackHasReturned", edits: []edit{
 		{"internal/belief/silence.go", " || d == Relit && !e.isGoingDown(i)", ""},
 	}},
 	{name: "silence: what was sent before an absence is under way for as much longer", by: "./test/dst TestRegressions/a-host-that-came-back-is-silent-after-a-long-absence", edits: []edit{

@@ -71,8 +71,8 @@ func (e *Estate) takeNothing(i int, seen plan.Observation, question ledger.Op, a
 	if e.Graph.Node(i).Kind == plan.Passive {
 		b.Seen, b.SeenAt, b.Look = seen, asked, question
 	}
-	b.Silent = time.Time{} // nor does it go on with a silence
-
+	// nor does it go on with a silence
+	b.Silent = time.Time{}
 	if wasMute && b.Seen.State == plan.On { // what it said before it fell silent is no word on now
 		b.Looks = 0
 	}

@@ -22,6 +22,18 @@ type killedNight struct {
 	say    supplies
 }
 
+// aKilledNight has each node answer what states says of it, and that it is on where that says nothing.
+func aKilledNight(p *played, say supplies) *killedNight {
+	a := &killedNight{played: p, states: map[string]plan.State{}, say: say}
+	p.answer = func(node string) plan.State {
+		if s, ok := a.states[node]; ok {
+			return s
+		}
+		return plan.On
+	}
+	return a
+}
+
 func aNightOf(t *testing.T, left float64, within time.Duration, more ...plan.Node) *killedNight {
 	t.Helper()
 	esx := aHost("esx", "nas", "a")
@@ -30,13 +42,7 @@ func aNightOf(t *testing.T, left float64, within time.Duration, more ...plan.Nod
 	box := aNode("box", plan.Other, plan.VerbSet(plan.Stop, plan.Start), []string{"a"}, []string{"nas"})
 	box.Times[plan.Stop] = plan.Times{Nominal: 20 * time.Minute, Within: time.Hour}
 	p := play(t, append([]plan.Node{aSupply("a"), aNAS("a"), esx, box}, more...)...)
-	a := &killedNight{played: p, states: map[string]plan.State{}, say: supplies{"a": {onLine, left, false}}}
-	p.answer = func(node string) plan.State {
-		if s, ok := a.states[node]; ok {
-			return s
-		}
-		return plan.On
-	}
+	a := aKilledNight(p, supplies{"a": {onLine, left, false}})
 	becomes := map[string]plan.State{"esx": plan.Unreachable, "box": plan.Stopping, "nas": plan.Off, "guest": plan.Unreachable}
 	p.did = func(verb plan.Verb, node string) {
 		if verb == plan.Stop {
@@ -244,13 +250,7 @@ func TestASwitchThatBootsAfterACrash(t *testing.T) {
 		esx.OffAfter, esx.Can = 30*time.Second, plan.VerbSet(plan.Stop, plan.Start)
 		esx.Times[plan.Stop] = plan.Times{Nominal: 5 * time.Minute, Within: 10 * time.Minute}
 		p := play(t, aSupply("a"), aSupply("b"), aNAS("a"), sw, esx)
-		a := &killedNight{played: p, states: map[string]plan.State{}, say: supplies{"a": {onLine, 3600, false}, "b": {onLine, 3600, false}}}
-		p.answer = func(node string) plan.State {
-			if s, ok := a.states[node]; ok {
-				return s
-			}
-			return plan.On
-		}
+		a := aKilledNight(p, supplies{"a": {onLine, 3600, false}, "b": {onLine, 3600, false}})
 		p.did = func(verb plan.Verb, node string) {
 			if verb == plan.Stop && node == "nas" {
 				a.states["nas"] = plan.Off
@@ -296,13 +296,7 @@ func TestABatteryThatGaveOutWhileEbbtideWasAway(t *testing.T) {
 		p := play(t, aSupply("a"), aNAS("a"), esx)
 		p.settings.Policy.Reserve = 5 * time.Second
 		p.e = engine.New(p.settings)
-		a := &killedNight{played: p, states: map[string]plan.State{}}
-		p.answer = func(node string) plan.State {
-			if s, ok := a.states[node]; ok {
-				return s
-			}
-			return plan.On
-		}
+		a := aKilledNight(p, nil)
 		left, deaf, status := 100.0, false, onLine
 		on := func(d time.Duration) {
 			for end := p.now.Add(d); p.now.Before(end); {

@@ -171,8 +171,9 @@ func (l *Ledger) cycled(source int, r *Record) {
 		n, decl := &l.Outage.Nodes[i], l.estate.Node(i)
 		comes := decl.ByPower && r.Cause != Unseen && (l.SupplyOf[source] < 0 || slices.Contains(l.estate.Sources(i), source))
 		l.mayWrite(i, CleanUnless)
-		l.Outage.Scope[i] = l.Outage.Scope[i] || r.Cause == Unseen // it may have failed unheard: what was on is to be on again
-		if n.Untried.Has(plan.Stop) {                              // it could not be told, and can be now
+		// it may have failed unheard: what was on is to be on again
+		l.Outage.Scope[i] = l.Outage.Scope[i] || r.Cause == Unseen
+		if n.Untried.Has(plan.Stop) { // it could not be told, and can be now
 			n.GivenUp, n.Relapses = n.GivenUp&^plan.VerbSet(plan.Stop), 0
 		}
 		n.Last.Taken, n.Lit, n.Snap.Past = n.Last.Taken && !comes && l.estate.HostOf(i) < 0, max(n.Lit, PoweredAgain), true

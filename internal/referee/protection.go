@@ -80,7 +80,7 @@ func (r *Referee) rule12(c *command) string {
 	if text := r.rule12Clean(c); text != "" {
 		return text
 	}
-	if c.Verb != plan.Stop || c.node.toldToStop || r.cameWhileAway(c.at, c.Node) || r.forgetful {
+	if c.Verb != plan.Stop || c.node.toldToStop || r.cameUnnoticed(c.at, c.Node) || r.forgetful {
 		return ""
 	}
 	for _, i := range r.protectors {
@@ -131,9 +131,9 @@ func (r *Referee) isYetToBeProtected(c *command, i int) bool {
 	return taken && n.now.State == plan.On && !n.now.Protected && !n.failed.Has(plan.Protect) && !r.unseenLately(c, i)
 }
 
-// cameWhileAway reports whether a node was told to stop in this outage, and somebody switched it on again while the controller was away,
-// which has not seen it go since, or a moment ago: to that it is at the stop which it was told.
-func (r *Referee) cameWhileAway(at time.Time, i int) bool {
+// cameUnnoticed reports whether a node was told to stop in this outage, and somebody switched it on again a moment ago, or while the
+// controller was away, which has not seen it go since: as far as that knows it is at the stop which it was told.
+func (r *Referee) cameUnnoticed(at time.Time, i int) bool {
 	n := &r.nodes[i]
 	away := r.resumed.After(n.meddled) && !n.wentAt.After(r.resumed)
 	return n.commanded > 0 && n.meddled.After(n.toldAt) && (away || at.Sub(n.meddled) <= guarded)

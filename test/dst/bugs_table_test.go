@@ -758,7 +758,7 @@ var bugs = []bug{
 		{"internal/engine/survey.go", "lostOutput[i] || e.HostDropped(i)", "lostOutput[i]"},
 	}},
 	{name: "silence: a look that learned nothing goes on with it", by: "./internal/engine TestALookThatLearnedNothingIsNoSilence", edits: []edit{
-		{beliefBelieve, "	b.Silent = time.Time{} // nor does it go on with a silence\n", ""},
+		{beliefBelieve, "	b.Silent = time.Time{}\n	if wasMute", "	if wasMute"},
 	}},
 	{name: "end: what may go late is left to itself", by: "./internal/engine TestAGuestThatIsSlowToGoIsStartedAgain", edits: []edit{
 		{"internal/engine/outage.go", "	case e.AnyMayGoLate():\n		return false\n", ""},

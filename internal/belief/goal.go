@@ -242,18 +242,18 @@ func (e *Estate) silenceMayTell(i int) bool {
 	return decl.OffAfter > 0 && e.AcceptedStop(i) && e.IsMute(i) && e.Now.Sub(since) < decl.OffAfter+2*ProofStands
 }
 
-// AnyMayGoLate reports whether something that was on may go yet by a stop that it took, or may have, and of which no look has shown what
-// became: an updating guest, or a command in a queue, takes longer than it may. The outage stays open for twice that time, so that it is
+// MayGoLate gives something that was on and may go yet by a stop that it took, or may have, and of which no look has shown what became: an
+// updating guest, or a command in a queue, takes longer than it may; -1: nothing. The outage stays open for twice that time, so that it is
 // started again.
-func (e *Estate) AnyMayGoLate() bool {
+func (e *Estate) MayGoLate() int {
 	for i := range e.Beliefs {
 		until := e.Beliefs[i].Obeying
 		late := 2 * e.Graph.Node(i).Time(plan.Stop).Within
 		if e.Entry(i).Snap.On() && !until.IsZero() && e.Now.Before(until.Add(late)) {
-			return true
+			return i
 		}
 	}
-	return false
+	return -1
 }
 
 // AnyBlank reports whether something that counts as on had no answer to give when it was asked last, or has not been asked twice since what

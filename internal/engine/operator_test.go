@@ -393,3 +393,18 @@ func TestAStopThatWasTakenAndNotObeyedProvesNothing(t *testing.T) {
 		require.NotContains(t, p.commands, "stop nas", "after a crash: %v", crash)
 	}
 }
+
+// TestAnOutageThatWaitsForALateStopSaysSo: a guest took its stop and is on as the mains are back for good. It may be an update that keeps
+// it, and so the outage stays open, and says for what.
+func TestAnOutageThatWaitsForALateStopSaysSo(t *testing.T) {
+	p := play(t, uncuttable("a"), aHost("host", "", "a"), aVM("vm", "host"))
+	say := supplies{"a": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool { return slices.Contains(p.commands, "stop vm") })
+	say["a"].status = onLine
+	waits := "waiting to see whether vm still obeys the stop it took: if so, it is started again"
+	p.until(say, func() bool { return p.e.View().Waiting == waits })
+	p.until(say, func() bool { return !p.e.Open() })
+	require.NotContains(t, p.commands, "start vm")
+}

@@ -134,7 +134,7 @@ func (e *Engine) looksOver() bool {
 	case e.isBusy():
 		e.settleBy = time.Time{}
 		return false
-	case e.AnyMayGoLate():
+	case e.MayGoLate() >= 0:
 		return false
 	case !e.closing.IsZero() && e.surveying > 0: // it is looked at once more: what comes of that counts
 		return true

@@ -20,7 +20,7 @@ type Command struct {
 	Heard   bool  // the node answered right before
 	Cause   Cause
 	Reason  string
-	At      time.Time // when it was to leave
+	At      time.Time // when it was answered, if that is on record, and else when it was to leave
 	Asked   time.Time // when the last stop of its step was, before it was powered off, that may have come to the node; zero: none
 }
 

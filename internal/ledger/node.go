@@ -253,6 +253,7 @@ func (n *Node) answered(verb plan.Verb, r *Record) {
 	if n.Last.Verb != verb || n.Last.Op != r.Op {
 		return
 	}
+	n.Last.At = r.At.Round(0).UTC()
 	if verb == plan.Protect {
 		n.changed(r.Outcome)
 	}

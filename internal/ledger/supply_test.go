@@ -65,3 +65,9 @@ func TestWhatItsGuestDisprovesIsNotShownOff(t *testing.T) {
 		require.Equal(t, shown, host.Shown, cause)
 	}
 }
+
+// TestACommandCountsFromItsAnswer: a login may take as long as a stop, and the time of what was told begins when it was told.
+func TestACommandCountsFromItsAnswer(t *testing.T) {
+	host, _, _ := toldToStop(t, ledger.Done)
+	require.Equal(t, time.Unix(4, 0).UTC(), host.Last.At)
+}

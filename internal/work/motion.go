@@ -14,10 +14,13 @@ func (e *Works) setInMotion(i int, outcome ledger.Outcome) {
 	if rung.TakesDown() && outcome == ledger.Done {
 		b.Departure = belief.NotSeen
 	}
+	took := outcome == ledger.Done || outcome == ledger.TimedOut
 	switch {
+	case rung == plan.Unprotect && took:
+		b.Undoing = e.Now.Add(e.Graph.Node(i).Time(rung).Within)
 	case rung == plan.Start && outcome == ledger.Refused: // what refuses may do it all the same
 		b.Rising, b.Boots = b.Boots, e.Now.Add(belief.BootTime(e.Graph.Node(i)))
-	case rung == plan.Start && (outcome == ledger.Done || outcome == ledger.TimedOut): // from when it was taken
+	case rung == plan.Start && took: // from when it was taken
 		b.Rising = e.Now.Add(belief.BootTime(e.Graph.Node(i)))
 	case rung == plan.Start: // it was not told
 		b.Rising = b.Boots

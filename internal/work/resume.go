@@ -50,11 +50,21 @@ func (e *Works) resumeStop(i int) {
 			e.obeys(i, plan.Stop, ago(last.Asked))
 		}
 		if last.Answer != ledger.WasUnreached || last.Asked.IsZero() { // else that power-off did not come to it
-			e.obeys(i, last.Rung, ago(last.At))
+			e.obeys(i, last.Rung, ago(e.takenAt(&last)))
 		}
 		e.Beliefs[i].Adrift = max(0, away)
 		e.armIdle(i)
 	}
+}
+
+// takenAt gives when a stop was taken, at the latest: one whose answer is on no record was by when it had to be answered.
+func (e *Works) takenAt(stop *ledger.Command) time.Time {
+	if by := stop.At.Add(AcceptWithin); stop.Answer == ledger.NoAnswer && by.Before(e.AwayFrom) {
+		return by
+	} else if stop.Answer == ledger.NoAnswer {
+		return e.AwayFrom
+	}
+	return stop.At
 }
 
 // resumeStep takes up the step of a node whose command had no result.

@@ -761,7 +761,7 @@ var bugs = []bug{
 		{beliefBelieve, "	b.Silent = time.Time{}\n	if wasMute", "	if wasMute"},
 	}},
 	{name: "end: what may go late is left to itself", by: "./internal/engine TestAGuestThatIsSlowToGoIsStartedAgain", edits: []edit{
-		{"internal/engine/outage.go", "	case e.AnyMayGoLate():\n		return false\n", ""},
+		{"internal/engine/outage.go", "	case e.MayGoLate() >= 0:\n		return false\n", ""},
 	}},
 	{name: "unheard: what dropped with a UPS that died without a word is no concern", by: "./internal/engine TestAUPSThatDiesWithoutAWordBesideAnother", edits: []edit{
 		{"internal/ledger/supply.go", "l.Outage.Scope[i] || r.Cause == Unseen", "l.Outage.Scope[i]"},

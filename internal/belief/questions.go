@@ -71,6 +71,22 @@ func (e *Estate) AnswersAtLast(i int) bool {
 	return n.Untried.Has(plan.Stop) && e.IsUp(i) && n.Relapses+1 < max(e.Graph.Node(i).Attempts, 2)
 }
 
+// StartsAtLast reports whether a node is off whose start was given up without having reached it, says so, and may be told once more.
+func (e *Estate) StartsAtLast(i int) bool {
+	return e.isUntried(i, plan.Start) && e.IsOff(i) && e.Beliefs[i].Answer == plan.Off && !e.IsOld(i, ProofAge) && !e.GoesDown(i)
+}
+
+// PutsBackAtLast reports whether a node is on whose put-back was given up without having reached it, and may be told once more.
+func (e *Estate) PutsBackAtLast(i int) bool {
+	return e.isUntried(i, plan.Unprotect) && e.IsOn(i) && !e.GoesDown(i)
+}
+
+// isUntried reports whether what a node can do was given up without having reached it, and may be tried once more.
+func (e *Estate) isUntried(i int, verb plan.Verb) bool {
+	n, decl := e.Entry(i), e.Graph.Node(i)
+	return n.GivenUp.Has(verb) && n.Untried.Has(verb) && decl.Can.Has(verb) && n.Relapses+1 < max(decl.Attempts, 2)
+}
+
 // MayGoYet reports whether a node may be on its way down by what it was told last, in the time that it usually takes, or says that it is.
 func (e *Estate) MayGoYet(i int) bool { return e.Now.Before(e.staysFrom(i)) || e.GoesSoon(i) }
 

@@ -21,10 +21,11 @@ type correction struct {
 var corrections = [...]correction{
 	{"it is up, and only the return of its power starts it: what feeds it was off and on again unnoticed", upAfterACycle, (*Engine).takeTheCycle},
 	{"its stop was given up, and it is off", stopSettled, proves(plan.Stop)},
-	{"its stop was given up without having reached it, and it answers now", stopAnswers, (*Engine).stopAfterAll},
-	{"its put-back was given up without having reached it, and it answers now", putBackAnswers, (*Engine).putBackAfterAll},
+	{"its stop was given up without having reached it, and it answers now", stopAnswers, afterAll(plan.Stop, "stopped")},
+	{"its put-back was given up without having reached it, and it answers now", (*Engine).PutsBackAtLast, afterAll(plan.Unprotect, "put back as it was")},
 	{"its stop was accepted, and it is still up, or up again: what it accepted is void", (*Engine).StopIsVoid, (*Engine).voidStop},
 	{"its start was given up, and it is on", startSettled, proves(plan.Start)},
+	{"its start was given up without having reached it, and who starts it answers now", (*Engine).StartsAtLast, afterAll(plan.Start, "started")},
 	{"its flush was given up, and it is clean", flushSettled, proves(plan.Flush)},
 	{"it was off, or told to go off, and is on, and so it is to be", cameBack, (*Engine).backByItself},
 	{"it was off, and comes up behind an output that was cut, or may have been while Ebbtide was not running: that may be on again", upBehindACut, (*Engine).askItsFeeds},
@@ -56,12 +57,6 @@ func stopSettled(e *Engine, i int) bool {
 func stopAnswers(e *Engine, i int) bool {
 	n, isPlug := e.Entry(i), e.Graph.Node(i).Switches && e.Press[i] >= want.LastCall // which goes no more
 	return n.GivenUp.Has(plan.Stop) && e.AnswersAtLast(i) && !isPlug && e.IsDark(i)
-}
-
-func putBackAnswers(e *Engine, i int) bool {
-	n := e.Entry(i)
-	return n.GivenUp.Has(plan.Unprotect) && n.Untried.Has(plan.Unprotect) && e.IsOn(i) && !e.GoesDown(i) &&
-		n.Relapses+1 < max(e.Graph.Node(i).Attempts, 2)
 }
 
 func startSettled(e *Engine, i int) bool { return e.Entry(i).GivenUp.Has(plan.Start) && e.IsOn(i) }
@@ -112,6 +107,14 @@ func proves(verb plan.Verb) func(*Engine, int) {
 	}
 }
 
+// afterAll makes what follows a step that was given up without having reached its node, which answers now.
+func afterAll(verb plan.Verb, done string) func(*Engine, int) {
+	return func(e *Engine, i int) {
+		e.writeDown(i, ledger.Reopened, verb, "could not be reached when it was given up, but answers now", "")
+		e.Notify(true, e.ID(i)+" could not be "+done+", but answers now: it "+e.Would("is ", "would be ")+done+" after all")
+	}
+}
+
 // relapse makes what follows something that was brought about and did not last.
 func relapse(verb plan.Verb) func(*Engine, int) {
 	return func(e *Engine, i int) { e.fell(i, verb) }
@@ -121,16 +124,6 @@ func relapse(verb plan.Verb) func(*Engine, int) {
 func (e *Engine) writeDown(i int, kind ledger.Kind, verb plan.Verb, reason string, cause ledger.Cause) {
 	state := e.Beliefs[i].Seen.State
 	e.Record(ledger.Record{Kind: kind, Step: ledger.Step{Node: e.ID(i), Verb: &verb, State: &state}, Reason: reason, Cause: cause})
-}
-
-func (e *Engine) stopAfterAll(i int) {
-	e.writeDown(i, ledger.Reopened, plan.Stop, "could not be reached when it was given up, but answers now", "")
-	e.Notify(true, e.ID(i)+" was given up but answers now: it "+e.Would("is", "would be")+" stopped after all")
-}
-
-func (e *Engine) putBackAfterAll(i int) {
-	e.writeDown(i, ledger.Reopened, plan.Unprotect, "could not be reached when it was given up, but answers now", "")
-	e.Notify(true, e.ID(i)+" could not be put back as it was, but answers now: it "+e.Would("is", "would be")+" put back after all")
 }
 
 // backByItself believes a look only if its answer is of now, however long that took: a node that was told to stop may have gone since.

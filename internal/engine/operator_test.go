@@ -12,6 +12,7 @@ import (
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
+	"ebbtide/internal/want"
 )
 
 // obeys has each node do what it is told, and gives how each is: a test may change that.
@@ -407,4 +408,40 @@ func TestAnOutageThatWaitsForALateStopSaysSo(t *testing.T) {
 	p.until(say, func() bool { return p.e.View().Waiting == waits })
 	p.until(say, func() bool { return !p.e.Open() })
 	require.NotContains(t, p.commands, "start vm")
+}
+
+// TestAStartThatReachedNobodyIsMadeWhenItCanBe: who manages a guest is away for as long as its start is tried, and answers later.
+func TestAStartThatReachedNobodyIsMadeWhenItCanBe(t *testing.T) {
+	p := play(t, uncuttable("a"), aHost("host", "", "a"), aVM("vm", "host"))
+	states, away := obeys(p), false
+	answers, did := p.answer, p.did
+	p.did = func(verb plan.Verb, node string) {
+		if node != "vm" || !away {
+			did(verb, node)
+		}
+	}
+	p.answer = func(node string) plan.State {
+		if node == "vm" && away {
+			return plan.Unknown
+		}
+		return answers(node)
+	}
+	p.reached = func(verb plan.Verb, node string) ledger.Outcome {
+		if node == "vm" && verb == plan.Start && away {
+			return ledger.Unreached
+		}
+		return ledger.Done
+	}
+	say := supplies{"a": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.until(say, func() bool { return states["host"] == plan.Off })
+	p.goOn(time.Minute, say)
+	say["a"].status, away = onLine, true
+	p.until(say, func() bool { return p.e.View().Nodes[2].Waits == want.GivenUp })
+	p.goOn(10*time.Minute, say)
+	away = false
+	p.goOn(20*time.Minute, say)
+	require.Equal(t, plan.On, states["vm"], "%v\n%v", p.commands, p.told)
+	require.False(t, p.e.Open(), p.e.View().Waiting)
 }

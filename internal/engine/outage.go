@@ -144,7 +144,7 @@ func (e *Engine) looksOver() bool {
 	}
 	if e.settleBy.IsZero() {
 		e.settleBy = e.Now.Add(settleFor)
-		e.Notify(true, "waiting "+english.Span(settleFor)+" for a node that was given up while starting: if it comes up after all, what depends on it "+e.Would("is", "would be")+" started")
+		e.Notify(true, "waiting "+english.Span(settleFor)+" for a node that was given up while starting: if it comes up or can be reached after all, it and what depends on it "+e.Would("are", "would be")+" started")
 	}
 	return !e.Now.Before(e.settleBy)
 }
@@ -160,7 +160,8 @@ func (e *Engine) isBusy() bool {
 }
 
 // standsBehindGivenUp reports whether anything that was on waits for what was given up on its way up: that may settle by itself, as storage
-// does that takes an hour over its pool, and nothing would start the rest once the outage is over. What is gone does not come by itself.
+// does that takes an hour over its pool, and nothing would start the rest once the outage is over. What is gone does not come by itself. Or
+// whether who would start it could not be reached, and has not answered since.
 func (e *Engine) standsBehindGivenUp() bool {
 	o, waits, mayCome := e.Ledger.Outage, false, false
 	for id := range e.Course.Steps {
@@ -168,8 +169,9 @@ func (e *Engine) standsBehindGivenUp() bool {
 		if s.Milestone || s.Goal != plan.Up || s.Verb != plan.Start || !o.Scope[s.Node] || !o.Nodes[s.Node].Snap.On() {
 			continue
 		}
-		if o.Nodes[s.Node].GivenUp.Has(plan.Start) {
+		if n := &o.Nodes[s.Node]; n.GivenUp.Has(plan.Start) {
 			mayCome = mayCome || e.Beliefs[s.Node].Answer != plan.Gone
+			waits = waits || n.Untried.Has(plan.Start) && e.IsMute(s.Node)
 		} else if e.Course.Stands[id] == want.Lost {
 			waits = true
 		}

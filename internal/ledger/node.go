@@ -148,7 +148,7 @@ func (l *Ledger) step(i int, r *Record) {
 
 // comesOn reports whether a record tells that an outlet is switched on: by a command, or, where it was shown off, by somebody.
 func comesOn(verb plan.Verb, r *Record, wasOff bool) bool {
-	return r.Kind == Intent && verb == plan.Start || r.Kind == Reopened && wasOff
+	return r.Kind == Intent && verb == plan.Start || r.Kind == Reopened && verb != plan.Start && wasOff
 }
 
 // stepVerb is the verb of the step that a record is about: a power-off is one of a stop.
@@ -336,6 +336,10 @@ func (n *Node) reopened(verb plan.Verb) {
 	case plan.Unprotect:
 		n.Protection = BackAgain
 		return
+	case plan.Start:
+		if n.Shown == ShownOff { // as it was when nobody could start it
+			return
+		}
 	default:
 	}
 	n.Shown, n.Last.Taken = WasTold, false

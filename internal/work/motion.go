@@ -11,11 +11,10 @@ import (
 // setInMotion follows what the answer to a command means for the time in which its node may be on its way.
 func (e *Works) setInMotion(i int, outcome ledger.Outcome) {
 	b, rung := &e.Beliefs[i], e.nodes[i].work.rung
-	if rung.TakesDown() && outcome == ledger.Done {
-		b.Departure = belief.NotSeen
-	}
 	took := outcome == ledger.Done || outcome == ledger.TimedOut
 	switch {
+	case rung.TakesDown():
+		e.setOnItsWayDown(i, outcome)
 	case rung == plan.Unprotect && took:
 		b.Undoing = e.Now.Add(e.Graph.Node(i).Time(rung).Within)
 	case rung == plan.Start && outcome == ledger.Refused: // what refuses may do it all the same
@@ -24,11 +23,20 @@ func (e *Works) setInMotion(i int, outcome ledger.Outcome) {
 		b.Rising = e.Now.Add(belief.BootTime(e.Graph.Node(i)))
 	case rung == plan.Start: // it was not told
 		b.Rising = b.Boots
-	case rung.TakesDown() && (outcome == ledger.Busy || outcome == ledger.Unreached):
+	}
+}
+
+func (e *Works) setOnItsWayDown(i int, outcome ledger.Outcome) {
+	b := &e.Beliefs[i]
+	switch outcome {
+	case ledger.Busy, ledger.Unreached:
 		b.Falling = time.Time{}
-	case rung.TakesDown() && outcome == ledger.TimedOut: // it may be on its way to it still
+	case ledger.TimedOut: // it may be on its way to it still
 		e.mayGo(i)
-	case rung.TakesDown(): // from when it was taken; and one that refuses may do it all the same
+	case ledger.Done:
+		b.Departure = belief.NotSeen
+		fallthrough
+	default: // from when it was taken; and one that refuses may do it all the same
 		b.Falling = e.Now.Add(belief.ProofStands)
 		e.obeys(i, e.Last(i).Rung, e.nodes[i].work.sent)
 	}

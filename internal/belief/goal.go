@@ -288,6 +288,21 @@ func (e *Estate) GoneMeanwhile() []ledger.NodeState {
 	return gone
 }
 
+// StoppedMeanwhile lists what was off when the outage began, came on in it, went down with the rest, and is not on now: it is in no
+// snapshot, and a person is to say whether it is to be on.
+func (e *Estate) StoppedMeanwhile() []ledger.NodeState {
+	var stopped []ledger.NodeState
+	for i := range e.Beliefs {
+		n, decl := e.Entry(i), e.Graph.Node(i)
+		wasTold := n.Shown != ledger.AsFound && n.Last.Verb == plan.Stop && n.Last.Reach() > ledger.InVain && n.Last.Op > 0
+		wasOff := n.Snap.Taken() && !n.Snap.On() && !n.Snap.Silent()
+		if e.Ledger.Outage.Scope[i] && wasTold && wasOff && decl.Kind != plan.Manual && !e.IsOn(i) {
+			stopped = append(stopped, ledger.NodeState{Node: decl.ID, State: e.Beliefs[i].Answer})
+		}
+	}
+	return stopped
+}
+
 // CommittedSupply gives a supply that is to be cut, or was, and is not back; -1 if there is none.
 func (e *Estate) CommittedSupply() int {
 	return slices.IndexFunc(e.Ledger.Outage.Supplies, func(s ledger.Standing) bool { return s.Cycle.IsOurs() })

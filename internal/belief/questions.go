@@ -71,9 +71,11 @@ func (e *Estate) AnswersAtLast(i int) bool {
 	return n.Untried.Has(plan.Stop) && e.IsUp(i) && n.Relapses+1 < max(e.Graph.Node(i).Attempts, 2)
 }
 
-// StartsAtLast reports whether a node is off whose start was given up without having reached it, says so, and may be told once more.
+// StartsAtLast reports whether a node is off whose start was given up without having reached it, and may be told once more: it says so, or
+// it has gone since, and was not told at all.
 func (e *Estate) StartsAtLast(i int) bool {
-	return e.isUntried(i, plan.Start) && e.IsOff(i) && e.Beliefs[i].Answer == plan.Off && !e.IsOld(i, ProofAge) && !e.GoesDown(i)
+	isNews := e.Beliefs[i].Answer == plan.Off || e.AnswersOff(i) && e.Last(i).Verb != plan.Start
+	return e.isUntried(i, plan.Start) && isNews && e.IsOff(i) && !e.IsOld(i, ProofAge) && !e.GoesDown(i)
 }
 
 // PutsBackAtLast reports whether a node is on whose put-back was given up without having reached it, and may be told once more.

@@ -195,7 +195,7 @@ var ages = map[string]time.Duration{
 	"clock.wakeAt":       0,
 	"timetable.sweepAt":  0,
 	"timetable.lookAt":   0,
-	"clock.MovedAt":      stalledFor,
+	"clock.MovedAt":      5 * stalledFor,
 	"timetable.settleBy": 0,
 	"past.ResumedAt":     time.Minute, // twice what the explored estate's nodes take to start
 	"timetable.closing":  0,
@@ -255,8 +255,8 @@ var caps = map[string]int{
 // words are of people: all that is decided by them is whether there are any.
 var words = map[string]bool{"force.reason": true, "Command.Reason": true}
 
-// idleOnly are fields that an outage makes nothing of, and that its end sets anew.
-var idleOnly = map[string]bool{"timetable.sweepAt": true}
+// sweptOnly are fields that an outage of everything makes nothing of, and that its end sets anew.
+var sweptOnly = map[string]bool{"timetable.sweepAt": true}
 
 // inCommon are the fields whose values copies of an engine share, since they never change.
 var inCommon = map[string]bool{
@@ -282,7 +282,8 @@ func (e *Engine) Clone() *Engine {
 func (e *Engine) Fingerprint(b []byte, now time.Time) (out []byte, place func(ledger.Op) int) {
 	w := print{
 		now: now, bytes: b, ops: slices.Sorted(maps.Keys(*hidden[map[ledger.Op]int](&e.Works, opsAt))),
-		timers: func(i int) int { return *hidden[int](e.node(i), timerAt) }, idle: e.Ledger.Outage == nil,
+		timers: func(i int) int { return *hidden[int](e.node(i), timerAt) },
+		sweeps: e.Ledger.Outage == nil || slices.Contains(e.Ledger.Outage.Scope, false),
 	}
 	_, write := walks()
 	write(&w, unsafe.Pointer(e))

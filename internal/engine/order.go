@@ -49,7 +49,7 @@ func (e *Engine) order(o Order) {
 		e.Prove(i, "", "confirmed by "+o.By)
 	case ledger.Skip:
 		i, _ := e.Graph.Index(o.Node)
-		e.GiveUp(i, "", "skipped by "+o.By)
+		e.GiveUp(i, ledger.Skipped, "skipped by "+o.By)
 	}
 	if e.Ledger.Outage != nil { // an abort may have ended it
 		e.judgePressure()

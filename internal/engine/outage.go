@@ -138,7 +138,7 @@ func (e *Engine) looksOver() bool {
 		return false
 	case !e.closing.IsZero() && e.surveying > 0: // it is looked at once more: what comes of that counts
 		return true
-	case !e.standsBehindGivenUp():
+	case !e.StandsBehindGivenUp():
 		e.settleBy = time.Time{}
 		return true
 	}
@@ -159,50 +159,32 @@ func (e *Engine) isBusy() bool {
 	return slices.ContainsFunc(o.Supplies, func(s ledger.Standing) bool { return s.IsDark() })
 }
 
-// standsBehindGivenUp reports whether anything that was on waits for what was given up on its way up: that may settle by itself, as storage
-// does that takes an hour over its pool, and nothing would start the rest once the outage is over. What is gone does not come by itself. Or
-// whether who would start it could not be reached, and has not answered since.
-func (e *Engine) standsBehindGivenUp() bool {
-	o, waits, mayCome := e.Ledger.Outage, false, false
-	for id := range e.Course.Steps {
-		s := &e.Course.Steps[id]
-		if s.Milestone || s.Goal != plan.Up || s.Verb != plan.Start || !o.Scope[s.Node] || !o.Nodes[s.Node].Snap.On() {
-			continue
-		}
-		if n := &o.Nodes[s.Node]; n.GivenUp.Has(plan.Start) {
-			mayCome = mayCome || e.Beliefs[s.Node].Answer != plan.Gone
-			waits = waits || n.Untried.Has(plan.Start) && e.IsMute(s.Node)
-		} else if e.Course.Stands[id] == want.Lost {
-			waits = true
-		}
-	}
-	return waits && mayCome
-}
-
 // close ends the outage: everything that was on is on, or reported.
 func (e *Engine) close() {
 	missing, doubtful, touched := e.notRestored()
-	unseen := e.GoneMeanwhile()
+	unseen, stopped := e.GoneMeanwhile(), e.StoppedMeanwhile()
 	var reasons []string
 	switch {
 	case len(missing) > 0:
 		reasons = append(reasons, "not brought back: "+named(missing))
-	case len(doubtful)+len(unseen) > 0:
+	case len(doubtful)+len(unseen)+len(stopped) > 0:
 	case !touched && !e.Ledger.Outage.Drill.Was && !e.Ledger.Outage.Drill.On():
 		reasons = append(reasons, "power is back; nothing had to be done")
 	default:
 		reasons = append(reasons, "everything that was on "+e.Would("is", "would be")+" on again")
 	}
-	if len(doubtful) > 0 {
-		reasons = append(reasons, "no answer when the outage began, not on now: "+named(doubtful))
+	note := func(what string, nodes []ledger.NodeState) {
+		if len(nodes) > 0 {
+			reasons = append(reasons, what+named(nodes))
+		}
 	}
-	if len(unseen) > 0 {
-		reasons = append(reasons, "on before the outage but not now, and not found on when it began: "+named(unseen))
-	}
+	note("no answer when the outage began, not on now: ", doubtful)
+	note("on before the outage but not now, and not found on when it began: ", unseen)
+	note("switched on during the outage and "+e.Would("stopped", "to be stopped")+" in it, not on now: ", stopped)
 	if silent := e.ids(func(i int) bool { k := e.Ledger.SupplyOf[i]; return k >= 0 && e.Supplies[k].Mute }); len(silent) > 0 {
 		reasons = append(reasons, "not heard, assumed unchanged: "+strings.Join(silent, ", "))
 	}
-	e.closeOutage(strings.Join(reasons, "; "), slices.Concat(missing, doubtful, unseen)...)
+	e.closeOutage(strings.Join(reasons, "; "), slices.Concat(missing, doubtful, unseen, stopped)...)
 }
 
 // notRestored lists what was on and is not, or was changed and is not put back; and what could not be asked when the outage
@@ -341,11 +323,16 @@ func (e *Engine) lookAgain(i int, toGo []int) {
 		e.NextLook[i] = e.Now.Add(e.lookRest(i, toGo))
 	case o.Nodes[i].Shown == ledger.ShownOff && e.MayRunElsewhere(i, toGo): // that host waits for what it is asked of alone
 		e.NextLook[i] = e.Now.Add(time.Minute)
+	case e.restsOff(i) && e.Now.Sub(e.MovedAt) >= stalledFor:
+		e.NextLook[i] = e.Now.Add(sweepEvery)
 	default:
 		return
 	}
 	e.Probe(i)
 }
+
+// restsOff reports whether a node is off, and nobody waits for it: somebody may switch it on.
+func (e *Engine) restsOff(i int) bool { return e.Under[i] < 0 && e.IsOff(i) && !e.IsCutOff(i) }
 
 // lookRest is the time between two looks at a node that was given up, or does not answer. Where there is no hurry, and nothing has moved
 // for a while, it is longer: whose power comes back is asked at once.

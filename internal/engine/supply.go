@@ -220,6 +220,11 @@ func (e *Engine) fails(k int) {
 	word := ", too: "
 	if again {
 		word = " again: "
+		for i := range e.Beliefs {
+			if e.Ledger.Outage.Scope[i] && e.restsOff(i) {
+				e.Probe(i)
+			}
+		}
 	}
 	if e.Standing(k).Cycle.IsOurs() && s.State.Mains == power.MainsOnline {
 		e.Notify(false, id+" is on line and its output "+e.Would("is off, as commanded", "would be off"))

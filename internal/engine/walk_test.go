@@ -136,7 +136,7 @@ type print struct {
 	bytes  []byte
 	ops    []ledger.Op        // outstanding, ascending: an operation is known by its place among them
 	timers func(node int) int // the number of a node's newest
-	idle   bool               // no outage is open
+	sweeps bool               // no outage is open, or something is out of its scope
 	life   int64              // of the referee
 }
 
@@ -263,10 +263,10 @@ func printStruct(t reflect.Type) printWalk {
 			continue
 		}
 		walk := printing(f.Type, name)
-		if idleOnly[name] {
+		if sweptOnly[name] {
 			always := walk
 			walk = func(w *print, p unsafe.Pointer) {
-				if w.idle {
+				if w.sweeps {
 					always(w, p)
 				}
 			}

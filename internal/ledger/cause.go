@@ -11,6 +11,7 @@ const (
 	Pressed    Cause = "pressed"     // Intent, Failed: the battery may not last for the rest of the plan
 	Dropping   Cause = "dropping"    // Intent, Failed: the output that feeds the node is being cut, with time left in the battery
 	TakenAlong Cause = "taken-along" // Intent: a host is powered off with VMs on it that were given up
+	Skipped    Cause = "skipped"     // Failed: an operator says that a person's step was not done
 	Silence    Cause = "silence"     // Proven: no answer for as long as proves it, after it took its stop
 	Already    Cause = "already"     // Proven: it was so before anything was commanded
 	Failing    Cause = "failing"     // Mains: the supply fails now

@@ -304,11 +304,16 @@ func (n *Node) proven(verb plan.Verb) {
 	}
 }
 
+// isUntried reports whether what was given up has not reached its node, as far as is known.
+func (n *Node) isUntried(verb plan.Verb, r *Record) bool {
+	reach := n.Last.Reach()
+	return r.Outcome != Done && (r.Attempt == 0 || n.Last.Verb == verb && (reach == NotReached || reach == MayHaveReached))
+}
+
 func (n *Node) failed(verb plan.Verb, r *Record) {
 	n.GivenUp |= plan.VerbSet(verb)
 	n.Untried &^= plan.VerbSet(verb)
-	reach := n.Last.Reach()
-	if r.Outcome != Done && (r.Attempt == 0 || n.Last.Verb == verb && (reach == NotReached || reach == MayHaveReached)) {
+	if n.isUntried(verb, r) {
 		n.Untried |= plan.VerbSet(verb)
 	}
 	n.Last.Open = n.Last.Open && n.Last.Verb != verb
@@ -319,6 +324,8 @@ func (n *Node) failed(verb plan.Verb, r *Record) {
 	switch {
 	case verb == plan.Start && n.Shown == ShownOn:
 		n.Shown = WasTold
+	case verb == plan.Stop && r.Cause == Skipped: // there is nothing to undo
+		n.Shown = n.Last.Was
 	case verb == plan.Protect && n.Protection == Protected:
 		n.Protection = Changing
 	}

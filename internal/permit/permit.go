@@ -158,8 +158,8 @@ func gateOf(e *belief.Estate, i int) string {
 	return ""
 }
 
-// hasSettled: no start is sent to a stopping node and no stop to a starting one before it has settled, but for the power-off of a host in
-// the reserve.
+// hasSettled: no start is sent to a stopping node and no stop to a starting one before it has settled, but for the power-off of a host
+// or a VM in the reserve.
 func hasSettled(e *belief.Estate, c *Command) string {
 	switch {
 	case c.Rung.TakesDown() && e.Rises(c.Node) && belief.Probed(e.Graph.Node(c.Node)) && !c.CutsShort(e):
@@ -172,10 +172,12 @@ func hasSettled(e *belief.Estate, c *Command) string {
 	return ""
 }
 
-// CutsShort reports whether a command is the power-off of a host for want of time. On its way up it has no data of its own to lose, and
-// what it stands on can't be stopped before it is off (docs/adr/0020).
+// CutsShort reports whether a command is the power-off of a host or a VM for want of time. On its way up a host has no data of its own to
+// lose, and a VM no more than it loses with its power minutes later; and what it stands on can't be stopped before it is off
+// (docs/adr/0020).
 func (c *Command) CutsShort(e *belief.Estate) bool {
-	return c.Rung == plan.Force && c.Cause.IsHaste() && e.Graph.Node(c.Node).Kind == plan.Host
+	kind := e.Graph.Node(c.Node).Kind
+	return c.Rung == plan.Force && c.Cause.IsHaste() && (kind == plan.Host || kind == plan.VM)
 }
 
 // isWritable: intent durable before the command; nothing is brought up without a journal.

@@ -38,7 +38,8 @@ func (r *Referee) judgeLeft(s *supply, at time.Time) {
 func (r *Referee) isLeft(at time.Time, i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
 	answers := n.now.State == plan.On && n.vain.IsZero() && !n.lied && at.Sub(n.changed) >= inGoodTime
-	if !answers || decl.Switches || !decl.Can.Has(plan.Stop) || n.commanded.Has(plan.Stop) || len(r.usersOf(i)) == 0 {
+	wasTold := n.commanded.Has(plan.Stop) && !n.changed.After(n.toldAt) // and has not come up since
+	if !answers || decl.Switches || !decl.Can.Has(plan.Stop) || wasTold || len(r.usersOf(i)) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(r.usersOf(i), func(u int) bool {

@@ -256,8 +256,11 @@ func (r *Referee) rule4(c *command) string {
 	}
 }
 
-// rule6: No start is sent to a stopping node and no stop to a starting one before it has settled, but for the power-off of a host in the
-// reserve.
+// onStorage is what runs on storage, and has none of its own.
+var onStorage = []plan.Kind{plan.Host, plan.VM}
+
+// rule6: No start is sent to a stopping node and no stop to a starting one before it has settled, but for the power-off of a host or a VM
+// in the reserve.
 //
 // Nobody can see that of a node that has not answered for longer than a stop, or a power-off, may take since it was last told to, or
 // that somebody else has just told to, nor of a VM that has not answered since it came up with its host, nor of another that is silent
@@ -273,7 +276,7 @@ func (r *Referee) rule6(c *command) string {
 	}
 	settles := cmp.Or(c.decl.OffAfter, c.decl.Time(by).Within)
 	stops := (n.mute || !n.vain.IsZero()) && c.at.Sub(since) >= settles
-	cutShort := c.Verb == plan.Force && c.decl.Kind == plan.Host && n.intent.pressed // its storage can't be stopped before
+	cutShort := c.Verb == plan.Force && slices.Contains(onStorage, c.decl.Kind) && n.intent.pressed // its storage can't be stopped before
 	switch {
 	case c.stops() && !cutShort && n.now.State == plan.Starting && !starts && c.at.Sub(n.began) <= most && !r.cameUnseen(c.Node):
 		return c.decl.ID + " was told to stop while it starts"

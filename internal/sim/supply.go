@@ -39,6 +39,7 @@ type simSupply struct {
 	dead        bool // its battery gave out: nothing powers its own electronics until the mains are back
 	tests       bool // runs on its battery on purpose
 	over        bool // told to end that, and not heard on line since, or fell silent in it: nobody can tell that from an outage
+	heardTest   bool // and was in one, or it was over in that way, when it was heard last
 	// untold is until when nobody can tell a test from an outage, since the UPS does not tell its input voltage.
 	untold time.Time
 	polls  int

@@ -62,8 +62,9 @@ func (s *simulation) showPoll(k int) {
 	if heard {
 		s.feel(c)
 		s.hearTest(c)
+		c.heardTest = c.tests || c.over
 	}
-	untold := !c.mains && !c.Test.Volts && !s.now.After(c.untold) || !heard && (c.tests || c.over)
+	untold := !c.mains && !c.Test.Volts && !s.now.After(c.untold) || !heard && (c.tests || c.over || c.heardTest)
 	s.referee.Polled(s.now, referee.Poll{
 		Supply: c.node, Mains: c.mains, On: c.mains && c.output && (!c.tests || !c.over) && !c.tripsOnLine, Unfit: c.mains &&
 			s.isUnfit(c), Honest: c.honest(),

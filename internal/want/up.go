@@ -83,3 +83,25 @@ func (e *Wants) waitsUp(id int) Why {
 	}
 	return Why{Code: NothingElse}
 }
+
+// StandsBehindGivenUp reports whether anything that was on, or is to be put back, waits for what was given up on its way up: that may
+// settle by itself, as storage does that takes an hour over its pool, and nothing would start the rest once the outage is over. What is
+// gone does not come by itself. Or whether who would start it could not be reached, and has not answered since.
+func (e *Wants) StandsBehindGivenUp() bool {
+	o, waits, mayCome := e.Ledger.Outage, false, false
+	for id := range e.Course.Steps {
+		s := &e.Course.Steps[id]
+		if s.Milestone || s.Goal != plan.Up || !o.Scope[s.Node] {
+			continue
+		}
+		switch n := &o.Nodes[s.Node]; {
+		case s.Verb == plan.Start && !n.Snap.On(), s.Verb == plan.Unprotect && !e.ToPutBack(s.Node):
+		case n.GivenUp.Has(plan.Start):
+			mayCome = mayCome || e.Beliefs[s.Node].Answer != plan.Gone
+			waits = waits || n.Untried.Has(plan.Start) && e.IsMute(s.Node)
+		case e.Course.Stands[id] == Lost:
+			waits = true
+		}
+	}
+	return waits && mayCome
+}

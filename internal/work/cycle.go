@@ -183,10 +183,14 @@ func (e *Works) areOffAtOnce(feeds []int) bool {
 }
 
 // goesOff gives when an output whose cut counts down is off at the latest, and when it may be on again at the earliest: its battery may
-// give out before the cut is due, and mains that are away may be back any moment, so that it does not. Zero: it does not count down.
+// give out before the cut is due, and mains that are away may be back any moment, so that it does not; or, of one that is off, its delay
+// after that. Zero: it neither counts down nor is off.
 func (e *Works) goesOff(f int) (latest, on time.Time) {
 	s := &e.Supplies[e.Ledger.SupplyOf[f]]
-	if s.Condition != belief.CutArmed {
+	switch {
+	case s.Condition == belief.Dark && s.State.Mains == power.MainsOnBattery:
+		return e.Now, e.Now.Add(s.LeastOff())
+	case s.Condition != belief.CutArmed:
 		return latest, on
 	}
 	latest, on = s.CutDue, s.CutDue.Add(s.LeastOff())

@@ -33,11 +33,12 @@ func (e *Works) isCalledOff() bool {
 	return o.Orders.Abort || o.Drill.Phase == ledger.DrillDown && e.DrillEnds != ""
 }
 
-// steer follows a change of what a node is to come to while a step is under way on it. What has reached the node settles
-// first, but for an Unprotect, which may come late; what has not is given up at once.
+// steer follows a change of what a node is to come to while a step is under way on it. What takes it down settles first, if it has reached
+// it. All else is given up at once: on its way up a node may be for as long as it boots, whatever is waited for, and what is up by then is
+// told to stop.
 func (e *Works) steer(i int) {
 	w := e.nodes[i].work
-	if e.wanted(i) || w.phase == commanding || e.Given(i) && w.verb != plan.Unprotect {
+	if e.wanted(i) || w.phase == commanding || e.Given(i) && e.Course.Steps[w.step].Goal == plan.Down {
 		return
 	}
 	e.unwanted(i)
@@ -46,6 +47,7 @@ func (e *Works) steer(i int) {
 // unwanted ends, for now, a step that its node's goal does not ask for any more.
 func (e *Works) unwanted(i int) {
 	if e.Course.Steps[e.nodes[i].work.step].Goal == plan.Up {
+		e.startLapses(i)
 		e.HoldBack(i, "it is losing its power")
 		return
 	}
@@ -54,6 +56,15 @@ func (e *Works) unwanted(i int) {
 		return
 	}
 	e.HoldBack(i, "its power came back before it accepted the command")
+}
+
+// startLapses takes that nobody waits for a start any more. Who runs a VM shows soon whether it was started; a machine shows nothing before
+// it has booted.
+func (e *Works) startLapses(i int) {
+	b, soon := &e.Beliefs[i], e.Now.Add(shownWithin)
+	if e.Graph.Node(i).Kind == plan.VM && b.Answer != plan.Starting && soon.Before(b.Rising) {
+		b.Rising = soon
+	}
 }
 
 // overdue serves a rung whose time is over.
@@ -89,6 +100,8 @@ func (e *Works) goOn(i int) {
 	case w.verb == plan.Start && e.finalLook(i): // before it is told again: the answer may have been lost
 	case w.verb == plan.Stop && e.Press[i] == want.NoPressure && e.AwaitsWord(i): // nothing that is sent to it would reach it
 		e.HoldBack(i, "it accepted its stop; whether it is off will show as soon as the UPS that feeds its network path answers again")
+	case e.Ledger.Outage.Orders.Hold: // whatever comes next is new, and what has settled meanwhile shows
+		e.wait(i)
 	case e.mayTryAgain(i):
 		e.again(i)
 	case w.verb == plan.Cut:
@@ -130,8 +143,6 @@ func (e *Works) isStillToCome(i int) bool {
 func (e *Works) mayTryAgain(i int) bool {
 	w, decl, tries := e.nodes[i].work, e.Graph.Node(i), e.tries(i)
 	switch {
-	case e.Ledger.Outage.Orders.Hold:
-		return false
 	case w.verb == plan.Start:
 		return tries < decl.Attempts && decl.Can.Has(plan.Start)
 	case w.verb == plan.Unprotect:

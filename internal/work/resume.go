@@ -120,5 +120,5 @@ func lostStart(decl *plan.Node, answer ledger.Answer) time.Duration {
 	if decl.Kind != plan.VM || answer != ledger.NoAnswer {
 		return boots
 	}
-	return min(boots, 2*belief.ProofStands)
+	return min(boots, shownWithin)
 }

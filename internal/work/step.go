@@ -101,7 +101,7 @@ func (e *Works) isUntimely(i int) string {
 		return e.WhyDown(i)
 	case w.rung.TakesDown() && !e.wasSent(i) && w.force.cause != ledger.Hung && (!e.IsDark(i) || e.IsBackUnheard(i)):
 		return "its power may be back"
-	case w.rung != plan.Force && !e.wasSent(i) && e.Ledger.Outage.Orders.Hold:
+	case w.rung != plan.Force && (!e.wasSent(i) || e.Last(i).Reach() <= ledger.InVain) && e.Ledger.Outage.Orders.Hold:
 		return "the outage is on hold"
 	}
 	return ""

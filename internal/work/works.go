@@ -10,6 +10,7 @@ package work
 import (
 	"time"
 
+	"ebbtide/internal/belief"
 	"ebbtide/internal/effect"
 	"ebbtide/internal/english"
 	"ebbtide/internal/foresight"
@@ -62,6 +63,7 @@ type clock struct {
 
 // Timings of the work's own that are no policy.
 const (
+	shownWithin  = 2 * belief.ProofStands // for a VM to show that it was started
 	AcceptWithin = 30 * time.Second       // for a system to accept a command
 	FirstLook    = 500 * time.Millisecond // after an accepted command; then growing to
 	SlowestLook  = 5 * time.Second

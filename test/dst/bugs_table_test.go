@@ -328,7 +328,7 @@ var bugs = []bug{
 		{engineOutage, "\te.saw(i, e.Beliefs[i].Seen.State, ledger.CameAgain)\n\te.RenewGuests(i, true)\n", "\te.saw(i, e.Beliefs[i].Seen.State, \"\")\n"},
 	}},
 	{name: "resume: a vm whose start was lost keeps its storage on for as long as it may boot", by: "./test/dst TestStorageIsStopped/a-start-is-lost-with-ebbtide", edits: []edit{
-		{workResume, "return min(boots, 2*belief.ProofStands)", "return boots"},
+		{workResume, "return min(boots, shownWithin)", "return boots"},
 	}},
 	{name: "silence: a service that answers voids the proof of the host that it is asked on", by: "./internal/cli TestScripts", edits: []edit{
 		{beliefSilence, "\t\treturn e.hosts\n\tdefault:\n\t\treturn nil\n", "\t\treturn e.hosts\n\tdefault:\n\t\treturn []int{e.HostOf(i)}\n"},
@@ -523,7 +523,7 @@ var bugs = []bug{
 		{beliefFeed, "(cycle < ledger.CutSent || countsDown)", "(cycle < ledger.CutSent || countsDown && false)"},
 	}},
 	{name: "hold: a cut that is put off is made all the same", by: "./test/dst TestCalm/a-cut-that-waits-is-not-made-in-a-hold", edits: []edit{
-		{workStep, "!e.wasSent(i) && e.Ledger.Outage.Orders.Hold:", "!e.wasSent(i) && false:"},
+		{workStep, "e.Last(i).Reach() <= ledger.InVain) && e.Ledger.Outage.Orders.Hold:", "e.Last(i).Reach() <= ledger.InVain) && false:"},
 	}},
 	{name: "hold: what it kept from being done counts as what can't come", by: "./test/dst TestCalm/a-hold-outlasts-the-gate", edits: []edit{
 		{workDesk, "\t\tif r.Reason == \"\" {\n\t\t\te.MovedAt", "\t\tif false {\n\t\t\te.MovedAt"},

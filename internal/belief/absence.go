@@ -141,16 +141,17 @@ func (s *Supply) FollowGate() {
 // UnheardSince is how long ago a supply was heard before it was not, or before Ebbtide was away.
 func (e *Estate) UnheardSince(k int) time.Duration { return e.Now.Sub(e.Supplies[k].absence.heard) }
 
-// HasStayedOn reports whether the mains of a supply whose recharge gate was open are there as they were before it was not heard for a
-// while, or before a restart of ours, and its battery would have lasted for much longer than that.
+// HasStayedOn reports whether the mains of a supply whose recharge gate was open, or that was on line again, are there as they were before
+// it was not heard for a while, or before a restart of ours, and its battery would have lasted for much longer than that.
 func (e *Estate) HasStayedOn(k int) bool {
 	s := &e.Supplies[k]
 	lasts := DeafAfter
 	if s.State.Left.Known {
 		lasts = max(lasts, min(onLong, shortBeside(s.State.Left.Value)))
 	}
-	away := e.UnheardSince(k)
-	return e.Standing(k).Passed != ledger.NotPassed && s.State.Mains == power.MainsOnline && !s.absence.heard.IsZero() && away >= 0 &&
+	away, st := e.UnheardSince(k), e.Standing(k)
+	wasOn := st.Passed != ledger.NotPassed || st.Fails == ledger.HasReturned && st.Cycle < ledger.CutSent
+	return wasOn && s.State.Mains == power.MainsOnline && !s.absence.heard.IsZero() && away >= 0 &&
 		away <= lasts
 }
 

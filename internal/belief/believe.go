@@ -41,7 +41,11 @@ func (e *Estate) takeWord(i int, seen plan.Observation, question ledger.Op, aske
 	if isAgain || startsAnew { // two looks in a row show that it is up again, and not one
 		b.Looks, b.Since = 0, asked
 	}
+	onAt := b.OnAt
 	same := b.take(seen, question, asked)
+	if e.Ledger.Outage == nil && e.feedOf(i) != feeds { // it may have dropped with its power: it was on before that
+		b.OnAt = onAt
+	}
 	if b.Seen.State != plan.On && e.Graph.Node(i).SuspendsItself() { // it may go in another mode than it showed before
 		b.Seen.Protected = seen.Protected
 	}

@@ -80,9 +80,15 @@ func (e *Estate) FeedIsUnheard(i int) bool {
 }
 
 // HasNoPower reports whether a node is off for want of power: it does not answer, and the outputs of all that feeds it are off, as they
-// say themselves now. A VM, and with it what runs in it, may be on any host that is not off, if it is not bound to its own.
+// say themselves now, or the outlet that it hangs on. A VM, and with it what runs in it, may be on any host that is not off, if it is not
+// bound to its own.
 func (e *Estate) HasNoPower(i int) bool {
-	if !e.IsCutOff(i) || !e.IsMute(i) {
+	switch {
+	case !e.IsMute(i):
+		return false
+	case e.HangsOnNothing(i):
+		return true
+	case !e.IsCutOff(i):
 		return false
 	}
 	runs := func(h int) bool { return !e.IsOff(h) && !e.HasNoPower(h) }
@@ -95,6 +101,13 @@ func (e *Estate) HasNoPower(i int) bool {
 	sources := e.Graph.Sources(i)
 	gives := func(f int) bool { return !e.Supplies[e.Ledger.SupplyOf[f]].SaysOff() }
 	return len(sources) > 0 && !slices.ContainsFunc(sources, gives)
+}
+
+// HangsOnNothing reports whether the outlet is off that a node hangs on.
+func (e *Estate) HangsOnNothing(i int) bool {
+	return e.Ledger.Outage != nil && slices.ContainsFunc(e.Graph.Needs(i), func(d int) bool {
+		return e.Graph.Node(d).Kind == plan.Outlet && e.IsOff(d)
+	})
 }
 
 // IsMute reports whether the newest look at a node had no answer, or it can't be asked.

@@ -136,11 +136,22 @@ func (e *Estate) MayHaveGone(i int) bool {
 }
 
 // OwesCycle reports whether a node was told to stop, and has gone or may go yet, that nothing but the return of its power starts, which it
-// has not had since.
+// has not had since. What may have had it owes it again once it is shown to be off, in spite of that.
 func (e *Estate) OwesCycle(i int) bool {
+	return e.oweCycle(i, e.IsOff(i))
+}
+
+// MayOweCycle reports whether a node owes a cycle, or is not up although it may have had it: it may show that it does.
+func (e *Estate) MayOweCycle(i int) bool {
+	return e.oweCycle(i, !e.IsUp(i))
+}
+
+// oweCycle is that, where IsDown is how what may have had its power again counts.
+func (e *Estate) oweCycle(i int, isDown bool) bool {
 	n := e.Entry(i)
-	told := n.Shown != ledger.AsFound && n.Last.Verb == plan.Stop && n.Lit == ledger.Unlit
-	return told && e.Graph.Node(i).ByPower && e.MayHaveGone(i)
+	told := n.Shown != ledger.AsFound && n.Last.Verb == plan.Stop
+	owes := n.Lit == ledger.Unlit && e.MayHaveGone(i) || n.Lit == ledger.PoweredAgain && n.Last.Taken && isDown
+	return told && e.Graph.Node(i).ByPower && owes
 }
 
 // Declined reports whether a node was told to stop, and would not, or not now. It may do it all the same, which a look shows.

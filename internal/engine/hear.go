@@ -27,7 +27,7 @@ var hearings = [...]hearing{
 	{"it has been silent for long: its output may have been off", isDeaf, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.WasDeaf }},
 	{"Ebbtide was not running, or it was silent for long, and it is on battery, as before; or its mains are back so soon after a restart that it has not given out, or are there as before", hasCarriedOn, (*Engine).carriedOn},
 	{"its battery may have given out while it was silent, or its mains failed then or while Ebbtide was not running, and it is still failing, or failing again: what it feeds may be starting up", isLitInDoubt, (*Engine).litInDoubt},
-	{"Ebbtide was not running, and it neither failed before nor fails now", isWellStill, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.NoLapse }},
+	{"Ebbtide was not running for a while that its battery would have lasted for, and it neither failed before nor fails now", isWellStill, func(e *Engine, k int) { e.Supplies[k].Lapse = belief.NoLapse }},
 	{"it was silent for long, or Ebbtide was not running, and it is not failing", isWellAgain, (*Engine).heardAgain},
 }
 
@@ -129,13 +129,15 @@ func hasCarriedOn(e *Engine, k int) bool {
 // carriedOn follows that. A gate that was open before stays so where its mains can't have failed meanwhile, but for a moment.
 func (e *Engine) carriedOn(k int) {
 	s := &e.Supplies[k]
-	s.Gate = s.Gate || e.HasStayedOn(k) && e.UnheardSince(k) <= belief.DeafAfter
+	wasOpen := e.Standing(k).Passed != ledger.NotPassed
+	s.Gate = s.Gate || wasOpen && e.HasStayedOn(k) && e.UnheardSince(k) <= belief.DeafAfter
 	e.CarriedOn(k)
 }
 
 func isWellStill(e *Engine, k int) bool {
 	s, st := &e.Supplies[k], e.Standing(k)
-	return s.Lapse == belief.WereAway && s.State.SilentFor == 0 && !s.State.Failing() && !st.HasFailed()
+	isShort := e.UnheardSince(k) <= e.DeafAfter(k)
+	return s.Lapse == belief.WereAway && s.State.SilentFor == 0 && !s.State.Failing() && !st.HasFailed() && isShort
 }
 
 func isWellAgain(e *Engine, k int) bool {
@@ -202,6 +204,7 @@ func (e *Engine) heardAgain(k int) {
 	if e.Ledger.Outage != nil && e.Standing(k).HasFailed() && e.Standing(k).Cycle == ledger.Uncut {
 		e.Supplies[k].Lapse = belief.NoLapse
 		e.Cycled(k, "it was not heard for a while, and its output may have been off")
+		e.survey()
 		return
 	}
 	e.litInDoubt(k)

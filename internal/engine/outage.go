@@ -138,8 +138,7 @@ func (e *Engine) looksOver() bool {
 		return false
 	case !e.closing.IsZero() && e.surveying > 0: // it is looked at once more: what comes of that counts
 		return true
-	case !e.StandsBehindGivenUp():
-		e.settleBy = time.Time{}
+	case !e.StandsBehindGivenUp(): // for now: what is mute now and then gets no more time by that
 		return true
 	}
 	if e.settleBy.IsZero() {
@@ -230,7 +229,8 @@ func named(nodes []ledger.NodeState) string {
 // closeOutage puts the end on record, and forgets what was of the outage.
 func (e *Engine) closeOutage(reason string, notRestored ...ledger.NodeState) {
 	word, o := "outage", e.Ledger.Outage
-	if d := &o.Drill; d.Was || d.On() {
+	hasFailed := func(s ledger.Standing) bool { return s.HasFailed() }
+	if d := &o.Drill; d.On() || d.Was && !slices.ContainsFunc(o.Supplies, hasFailed) {
 		word = string(ledger.ModeDrill)
 	}
 	e.RememberLate()

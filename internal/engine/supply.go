@@ -297,7 +297,8 @@ func (e *Engine) judgeGate(k int) {
 			e.Notify(true, e.ID(s.Node)+" is "+s.State.String()+": nothing more "+e.Would("is", "would be")+" started on it until that ends")
 		}
 		s.Gate = false
-		if e.Standing(k).Cycle == ledger.Committed && !e.Policy.Restore.Holds(e.Facts(s)) {
+		isMet := e.Standing(k).Cycle != ledger.Committed || e.Policy.Restore.Holds(e.Facts(s))
+		if e.Ledger.Outage != nil && (!bears || s.Condition == belief.Testing || !isMet) {
 			e.tellShut(k)
 		}
 		return
@@ -323,6 +324,10 @@ func (e *Engine) tellShut(k int) {
 		return
 	}
 	w.shut = true
+	if s.Condition != belief.Charging || s.State.Bypass || s.State.Overload {
+		e.Notify(true, e.ID(s.Node)+" has its mains, but "+e.Would("nothing is", "nothing would be")+" started on it: waiting for "+e.GateText(s.Node)+". If that does not end, start what is needed by hand")
+		return
+	}
 	silences := ""
 	if s.State.OnlineFor < shutFor {
 		silences = ", and each time it falls silent its time on line starts again from zero"

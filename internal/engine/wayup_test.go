@@ -10,6 +10,7 @@ import (
 	"ebbtide/internal/engine"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 )
 
 // What happens on the way up besides: the mains fail again, an operator says hold, a manager is late, a person is asked.
@@ -290,4 +291,42 @@ func TestWhatWasStoppedInTheSecondFailureIsNamed(t *testing.T) {
 	require.Contains(t, a.failsAgain(), "stop box")
 	a.mains(true, time.Hour)
 	require.True(t, a.saidOf("not on now: box"), "%v", a.told)
+}
+
+// TestACutThatDoesNotGetThroughEnds: the mains are back, and its UPS takes no cut, or makes none, for as long as it is told. What waits for
+// that is started by hand, or comes.
+func TestACutThatDoesNotGetThroughEnds(t *testing.T) {
+	for _, outcome := range []ledger.Outcome{ledger.Done, ledger.Busy, ledger.Unreached, ledger.TimedOut} {
+		nas := aNAS("a")
+		nas.ByPower = true
+		p := play(t, aSupply("a"), nas, aHost("esx", "nas", "a"))
+		obeys(p)
+		p.reached = func(verb plan.Verb, _ string) ledger.Outcome {
+			if verb == plan.Cut {
+				return outcome
+			}
+			return ledger.Done
+		}
+		say := supplies{"a": {onLine, 36000, false}}
+		p.begin(say)
+		say["a"].status = onBattery
+		p.until(say, func() bool { return p.recorded(ledger.NoReturn) })
+		say["a"].status = onLine
+		p.goOn(2*time.Hour, say)
+		require.False(t, p.e.Open(), "%s: %s", outcome, p.e.View().Waiting)
+		cuts := slices.DeleteFunc(slices.Clone(p.commands), func(c string) bool { return c != "cut a" })
+		require.Less(t, len(cuts), 50, outcome)
+	}
+}
+
+// TestAGateThatStaysShutIsTold whatever shuts it.
+func TestAGateThatStaysShutIsTold(t *testing.T) {
+	for _, status := range []power.Status{power.OL | power.BYPASS, power.OL | power.OVER, power.OL | power.CAL} {
+		nas, host, vm := theThree()
+		a := behindOne(t, nil, nas, host, vm)
+		a.mains(false, 2*time.Minute)
+		a.say["a"].status = status
+		a.goOn(3*time.Hour, a.say)
+		require.True(t, a.saidOf("a has its mains, but nothing is started on it: waiting for a, which is"), "%v", a.told)
+	}
 }

@@ -125,6 +125,7 @@ func (l *Ledger) mains(r *Record) {
 	case Released:
 		l.eachSupply(r, func(s *Standing) { s.Cycle = Uncut })
 	case Cycled, Unseen:
+		l.meetAnew(r)
 		for _, id := range r.Supplies {
 			if i, known := l.estate.Index(id); known {
 				l.cycled(i, r)
@@ -139,6 +140,17 @@ func (l *Ledger) mains(r *Record) {
 		})
 	default: // Failing, and records of before there were causes
 		l.failing(r)
+	}
+}
+
+// meetAnew follows an output that was off by itself and is on: another may have been cut after its mains were back, and have missed it. The
+// two may be once more.
+func (l *Ledger) meetAnew(r *Record) {
+	isAlone := false
+	l.eachSupply(r, func(s *Standing) { isAlone = isAlone || s.Cycle.IsDark() && !s.Twice })
+	for k := range l.Outage.Supplies {
+		s := &l.Outage.Supplies[k]
+		s.Twice = s.Twice && (!isAlone || s.Cycle == Committed)
 	}
 }
 
@@ -172,7 +184,7 @@ func (l *Ledger) cycled(source int, r *Record) {
 		comes := decl.ByPower && r.Cause != Unseen && (l.SupplyOf[source] < 0 || slices.Contains(l.estate.Sources(i), source))
 		l.mayWrite(i, CleanUnless)
 		// it may have failed unheard: what was on is to be on again
-		l.Outage.Scope[i] = l.Outage.Scope[i] || r.Cause == Unseen
+		l.Outage.Scope[i] = true
 		if n.Untried.Has(plan.Stop) { // it could not be told, and can be now
 			n.GivenUp, n.Relapses = n.GivenUp&^plan.VerbSet(plan.Stop), 0
 		}

@@ -175,16 +175,21 @@ type face struct {
 	dead dead // by it what has no power without it (HasNoPower)
 }
 
-// dead is why a node may have no power: it is off, or it is cut off and does not answer, or both.
+// dead is why a node may have no power: it is off, or it is cut off, by its supply or at its outlet, and does not answer, or both.
 type dead struct{ off, mute bool }
 
 func (e *Wants) faceOf(i int) face {
-	return face{up: e.ShowsUp(i), goes: e.Goes(i), dead: dead{e.IsOff(i), e.IsCutOff(i) && e.IsMute(i)}}
+	return face{up: e.ShowsUp(i), goes: e.Goes(i), dead: dead{e.IsOff(i), (e.IsCutOff(i) || e.HangsOnNothing(i)) && e.IsMute(i)}}
 }
 
 // touchUsers has judged anew what is judged by the face of a node: what runs on it as a host, what keeps its data on it, and what answers
 // although it has no power, as far as is known, since what it needs does.
 func (e *Wants) touchUsers(i int) {
+	if e.Graph.Node(i).Kind == plan.Outlet { // what hangs on it has power by it, or none
+		for _, u := range e.Graph.Users(i) {
+			e.Touch(u)
+		}
+	}
 	for _, u := range e.Graph.Dependents(i) {
 		if e.Ledger.Outage.Cut[u] && e.ShowsUp(u) || e.HostOf(u) == i || e.Graph.Node(u).Can.Has(plan.Flush) {
 			e.Course.markAll(u)

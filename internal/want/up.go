@@ -79,7 +79,7 @@ func (e *Wants) waitsUp(id int) Why {
 		return Why{Code: GateShut, Node: e.UnfedBy(s.Node)}
 	}
 	if worst := e.Worst(id); worst != Proven {
-		return Why{Code: whyBefore(worst), Node: e.firstBefore(id, worst)}
+		return Why{Code: whyBefore(worst), Node: e.firstBefore(id, worst), step: id + 1}
 	}
 	return Why{Code: NothingElse}
 }

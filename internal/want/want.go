@@ -200,7 +200,7 @@ func (e *Wants) waitsDown(id int) Why {
 		return Why{Code: NothingElse}
 	}
 	if worst := e.Worst(id); !e.tolerates(s, worst) {
-		return Why{Code: whyBefore(worst), Node: e.firstBefore(id, worst)}
+		return Why{Code: whyBefore(worst), Node: e.firstBefore(id, worst), step: id + 1}
 	}
 	return Why{Code: NothingElse}
 }
@@ -237,6 +237,39 @@ func whyBefore(worst Stand) WhyCode {
 		return OthersFirst
 	}
 	return NotProven
+}
+
+// andOthers says what a step waits for beside the first: others that have not ended, and one that was given up, which holds it up for good.
+func (e *Wants) andOthers(id int) string {
+	more := ""
+	if e.pendingBefore(id) > 1 {
+		more = " and others"
+	}
+	for _, stand := range []Stand{Lost, Unproven} {
+		if i := e.firstBefore(id, stand); i >= 0 {
+			was := " was given up"
+			if e.Observes {
+				was = " would have been given up"
+			}
+			return more + "; " + e.ID(i) + was
+		}
+	}
+	return more
+}
+
+// pendingBefore counts the steps before one that have not ended.
+func (e *Wants) pendingBefore(id int) (n int) {
+	c := &e.Course
+	for _, b := range c.Steps[id].After {
+		switch at := c.base(id) + b; {
+		case c.Stands[at] != Pending:
+		case c.Steps[at].Milestone:
+			n += e.pendingBefore(at)
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 // firstBefore names a node before a step that stands so, -1 if it is none.

@@ -19,6 +19,7 @@ type Why struct {
 	Node  int       // the node or the supply that it waits for, -1: none
 	verb  plan.Verb // of a step that was given up
 	stage int
+	step  int // that waits for others, and one more; 0: none
 }
 
 // WhyCode sorts what a step may wait for.
@@ -87,6 +88,8 @@ var whyTexts = [WhyCodes]string{
 // whyObserved are those that would read as if there were something to do.
 var whyObserved = [WhyCodes]string{
 	GivenUp:   "given up: {} would not have been proven",
+	PowerLost: "would wait for power: {}",
+	CycleOwed: "would wait for a power cycle of {}: Ebbtide has no other way to start it",
 	NotProven: "waiting for {}, which would have been given up",
 }
 
@@ -103,6 +106,8 @@ func (e *Wants) Text(w Why) string {
 		about = english.Span(max(0, w.Until.Sub(e.Now)).Round(time.Second))
 	case GivenUp:
 		about = w.verb.String() + " " + about
+	case OthersFirst:
+		about += e.andOthers(w.step - 1)
 	case StageNotBegun:
 		about = string(e.Ledger.Stages[w.stage])
 	case PowerLost:

@@ -10,6 +10,7 @@ import (
 	"ebbtide/internal/english"
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
+	"ebbtide/internal/power"
 	"ebbtide/internal/want"
 )
 
@@ -104,13 +105,21 @@ func (e *Works) goOn(i int) {
 		e.wait(i)
 	case e.mayTryAgain(i):
 		e.again(i)
-	case w.verb == plan.Cut:
-		e.Notify(true, fmt.Sprintf("the output of %s %s not off after %s: trying again", e.ID(i), e.Would("is still", "would still be"), e.within(i)))
+	case w.verb == plan.Cut && (!e.isToldForLong(i) || e.Supplies[e.Ledger.SupplyOf[i]].State.Mains != power.MainsOnline):
+		if still := e.Would("is still", "would still be"); !e.isToldForLong(i) {
+			e.Notify(true, fmt.Sprintf("the output of %s %s not off after %s: trying again", e.ID(i), still, e.within(i)))
+		}
 		e.again(i)
 	case e.finalLook(i):
 	default:
 		e.escalate(i, ledger.Overtime, "not proven within "+e.within(i))
 	}
+}
+
+// isToldForLong reports whether a cut has been told for many times as long as it may take. With the mains there it is given up then: what
+// waits for it would wait for ever.
+func (e *Works) isToldForLong(supply int) bool {
+	return e.Now.Sub(e.nodes[supply].work.since) >= cutFor*e.Graph.Node(supply).Time(plan.Cut).Within
 }
 
 // isStillToBeTold goes on with a stop whose time is over and that its node could not be told, if it can be, and reports whether it does.

@@ -142,7 +142,10 @@ func (e *Works) MayMeet(k int) bool {
 	}
 	supply := e.Supplies[k].Node
 	isUp := func(u int) bool { return e.ShowsUp(u) && isLoad(e.Graph.Node(u)) }
-	meets := func(u int) bool { return e.owesCycle(u, supply) && len(e.Graph.Sources(u)) > 1 && e.maySoonMeet(u) }
+	meets := func(u int) bool {
+		feeds := e.Graph.Sources(u)
+		return e.MayOweCycle(u) && len(feeds) > 1 && slices.Contains(feeds, supply) && e.maySoonMeet(u)
+	}
 	return !slices.ContainsFunc(e.Graph.Dependents(supply), isUp) && slices.ContainsFunc(e.Graph.Dependents(supply), meets)
 }
 
@@ -166,9 +169,10 @@ func (e *Works) comesOn(f int) bool {
 		e.Now.Before(s.CutDue.Add(s.OnDelay+belief.DeafAfter))
 }
 
-// isSurelyOff reports whether a node is off, as far as it was asked after a moment ago, and has not said otherwise since.
+// isSurelyOff reports whether a node is off, as far as it was asked after a moment ago, and has not said otherwise since, or has no power.
 func (e *Works) isSurelyOff(i int) bool {
-	return e.IsOff(i) && !e.IsOld(i, belief.ProofStands) && !e.IsAtWork(i) && e.Beliefs[i].Doubt == plan.Unknown
+	isShown := e.IsOff(i) && !e.IsOld(i, belief.ProofStands) && e.Beliefs[i].Doubt == plan.Unknown
+	return !e.IsAtWork(i) && (isShown || e.HasNoPower(i))
 }
 
 // isAfterAll reports whether a supply is to be cut although its mains are there.

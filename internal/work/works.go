@@ -63,6 +63,7 @@ type clock struct {
 
 // Timings of the work's own that are no policy.
 const (
+	cutFor       = 10                     // times its time is a cut told with the mains there, and are people told
 	shownWithin  = 2 * belief.ProofStands // for a VM to show that it was started
 	AcceptWithin = 30 * time.Second       // for a system to accept a command
 	FirstLook    = 500 * time.Millisecond // after an accepted command; then growing to

@@ -106,7 +106,7 @@ var bugs = []bug{
 	}},
 	{name: "rule 10: something is started before what it needs", edits: []edit{
 		{permitPermit, "\t\t\tif !e.IsOn(d) {\n\t\t\t\treturn \"it needs \"", "\t\t\tif false {\n\t\t\t\treturn \"it needs \""},
-		{wantUp, "\tif worst := e.Worst(id); worst != Proven {\n\t\treturn Why{Code: whyBefore(worst), Node: e.firstBefore(id, worst)}\n\t}\n", ""},
+		{wantUp, "\tif worst := e.Worst(id); worst != Proven {\n\t\treturn Why{Code: whyBefore(worst), Node: e.firstBefore(id, worst), step: id + 1}\n\t}\n", ""},
 		{workPass, "\t\tif !e.IsOn(d) || e.Beliefs[d].Answer != plan.On || e.fallsSoon(d) {", "\t\tif false {"},
 	}},
 	{name: "rule 12: VMs are stopped before caches are in write-through", edits: []edit{
@@ -764,7 +764,7 @@ var bugs = []bug{
 		{"internal/engine/outage.go", "	case e.MayGoLate() >= 0:\n		return false\n", ""},
 	}},
 	{name: "unheard: what dropped with a UPS that died without a word is no concern", by: "./internal/engine TestAUPSThatDiesWithoutAWordBesideAnother", edits: []edit{
-		{"internal/ledger/supply.go", "l.Outage.Scope[i] || r.Cause == Unseen", "l.Outage.Scope[i]"},
+		{"internal/ledger/supply.go", "l.Outage.Scope[i] = true", "l.Outage.Scope[i] = l.Outage.Scope[i] || r.Cause == Cycled"},
 	}},
 	{name: "stop: its time counts from when it left", by: "./test/dst TestRegressions/storage-counts-as-back-while-it-goes", edits: []edit{
 		{workStep, "	w.sent = e.Now // its time counts from when it was taken, and not from when it left\n", ""},

@@ -57,7 +57,7 @@ func (r *Referee) begin(at time.Time) {
 		st := n.now.State
 		n.forgot = (lost || n.forgot) && at.Sub(n.toldAt) <= 2*guarded
 		n.stolen = (lost && n.wasOn || n.stolen) && st != plan.On && st != plan.Starting
-		n.wasOn = st == plan.On || st == plan.Starting || st == plan.Unknown || n.now.Dark || r.unseen(i) || n.stolen
+		n.wasOn = st == plan.On || st == plan.Starting || st == plan.Unknown || n.now.Dark || r.unseen(i) || n.stolen || r.wentUnseen(i)
 		setByWhom := protection{forgot: lost && n.protection.announced}
 		n.known, n.listed, n.owed, n.failed, n.commanded, n.protection, n.shownOff, n.misled, n.toldToStop, n.taken = false, false, false,
 			0, 0, setByWhom, false, false, false, false
@@ -101,6 +101,12 @@ func (r *Referee) mayBeTakenAgain(i int, s *ledger.NodeState) bool {
 // surveyed is for how long the looks stand that a snapshot rests on, while others are waited for: two looks of ten seconds at most, and a
 // third where the word is in doubt.
 const surveyed = 30 * time.Second
+
+// wentUnseen reports whether a node went off with one that somebody has switched off, and nobody can know that.
+func (r *Referee) wentUnseen(i int) bool {
+	with := r.nodes[i].with
+	return with >= 0 && !r.nodes[i].meddled.IsZero() && r.unseen(with)
+}
 
 // snapped takes a snapshot, or what is added to one: what is on in it comes back, or is reported.
 func (r *Referee) snapped(at time.Time, rec *ledger.Record) {

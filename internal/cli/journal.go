@@ -38,7 +38,7 @@ func openJournal(path string) (*journal.Journal, error) {
 	var inUse *journal.InUseError
 	switch {
 	case errors.As(err, &inUse):
-		return nil, fail(exitFailed, "ask the daemon that has it open, with --config FILE in place of the journal, or stop it first: a "+
+		return nil, fail(exitFailed, "the daemon has it open: `ebbtide report` and `ebbtide status` with --config FILE ask that; else stop it first, as a "+
 			"copy of a file in use may be torn", "%w", err)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fail(exitFailed, "the setting journal says where the daemon's journal is", "%w", err)

@@ -119,8 +119,8 @@ func (o observes) rehearsed(self string, state plan.State) {
 	go o.d.runner.Post(engine.Observed{Node: self, Seen: plan.Observation{State: state, Detail: "rehearsed"}})
 }
 
-var errNotArmed = errors.New("cannot drill: the daemon is not armed, so it sends no commands; rehearse the drill (--rehearse), or set " +
-	"armed: true")
+var errNotArmed = errors.New("cannot drill: the daemon is not armed, so it sends no commands; set armed: true, or rehearse the drill of nodes " +
+	"(--only … --rehearse): a battery can't be discharged as a rehearsal")
 
 func (observes) drills() error { return errNotArmed }
 

@@ -119,6 +119,8 @@ func (d *Daemon) outageInWords(v *engine.View) string {
 		going = "shutting down nothing more"
 	case !v.Begun:
 		going = begunNot
+	case !v.Whole:
+		going = "running its first stages"
 	}
 	if v.Drill {
 		what, going = "drill", map[plan.Goal]string{

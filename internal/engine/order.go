@@ -167,10 +167,10 @@ func (e *Engine) confirmMains(k int, by string) {
 	e.Notify(true, id+" counts as back: nothing more "+e.Would("is stopped for it, and nothing is", "would be stopped for it, and nothing")+" started on it until it is heard")
 }
 
-// hasBegun reports whether the way down has begun for a supply that fails, or that is off or to be cut.
-func (e *Engine) hasBegun() bool {
+// hasBegun reports whether the way down has begun for a supply that fails, or that is off or to be cut, with one of these stages.
+func (e *Engine) hasBegun(from int) bool {
 	return slices.ContainsFunc(e.Ledger.Outage.Supplies, func(s ledger.Standing) bool {
-		return s.Cycle != ledger.Uncut || s.IsDark() && slices.Contains(s.Stages, true)
+		return s.Cycle != ledger.Uncut || s.IsDark() && slices.Contains(s.Stages[from:], true)
 	})
 }
 

@@ -94,7 +94,7 @@ func (e *Engine) takes(d Drill) (in []bool, unknown string) {
 			return n.ID == word || n.Group == word || label && slices.Contains(n.Labels, plan.Label{Key: key, Value: value})
 		})
 		if !found {
-			return nil, fmt.Sprintf("no node has the name or label %q; see `ebbtide status` for the nodes", word)
+			return nil, fmt.Sprintf("no node has the name or label %q; `ebbtide plan` lists the nodes", word)
 		}
 	}
 	return in, ""

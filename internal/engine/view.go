@@ -16,7 +16,7 @@ func (e *Engine) View() View {
 		v.PlanLeft, v.PlanLikely, v.Critical = e.Estimate.At(foresight.Pessimistic), e.Estimate.At(0.5), e.Estimate.Critical
 	}
 	if o := e.Ledger.Outage; o != nil {
-		v.Drill, v.Begun = o.Drill.On(), e.hasBegun()
+		v.Drill, v.Begun, v.Whole = o.Drill.On(), e.hasBegun(0), e.hasBegun(len(e.Ledger.Stages)-1)
 		v.Outage, v.Goal, v.Hold, v.Aborted, v.NoReturn = o.ID, e.goal(), o.Orders.Hold, e.isAborted(), e.CommittedSupply() >= 0
 	}
 	for k := range e.Supplies {

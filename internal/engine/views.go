@@ -32,6 +32,7 @@ type View struct {
 // Progress is how far the way down of an outage is.
 type Progress struct {
 	Begun    bool `json:"begun,omitempty"` // a stage has begun for what fails, or that is off: until then nothing is taken down
+	Whole    bool `json:"whole,omitempty"` // and that is the last one, which takes everything
 	NoReturn bool `json:"no_return,omitempty"`
 }
 

@@ -130,9 +130,9 @@ func (e *Foresight) reckon(s *belief.Supply, would bool) string {
 	if e.Policy.Odds > 0 {
 		odds = " at the accepted odds"
 	}
-	wait := "; the plan " + can + " wait " + power.Roughly(slack.Value) + odds
+	wait := "; with how far both may be off taken together, the plan " + can + " wait " + power.Roughly(slack.Value) + odds
 	if slack.Value < 0 {
-		wait = ", which is " + power.Roughly(-slack.Value) + " too long" + odds
+		wait = "; with how far both may be off taken together, that is " + power.Roughly(-slack.Value) + " too long" + odds
 	}
 	text := fmt.Sprintf("the battery %s at least %s (by %s), and the plan and its reserve %s up to %s (p95)%s", lasts, power.Roughly(s.State.Left.Value),
 		s.State.By, take, power.Roughly(e.Estimate.At(Pessimistic).Seconds()+e.Policy.Reserve.Seconds()), wait)

@@ -138,7 +138,7 @@ func gave(r *ledger.Record) string {
 	if d == nil {
 		return ""
 	}
-	text := strings.Join(r.Supplies, ", ") + " was on battery for " + Span(d.Took)
+	text := strings.Join(r.Supplies, ", ") + " has been on battery for " + Span(d.Took)
 	if d.From > d.To {
 		text += ", " + english.Fall(d.From, d.To)
 	}

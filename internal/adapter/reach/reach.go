@@ -58,7 +58,7 @@ func (e *Error) Error() string {
 	case e.How == Refused && isUnfound(e.Err):
 		text += "; its address answers, so a firewall rejects the connection: allow it"
 	case e.How == Refused:
-		text += "; the machine runs, but nothing listens there"
+		text += "; something answers at that address, but nothing listens on that port"
 	}
 	return text
 }

@@ -83,12 +83,12 @@ func (e *Estate) takeNothing(i int, seen plan.Observation, question ledger.Op, a
 }
 
 // followFirst follows the first answer since Ebbtide began, where that knows of no outage: what has none may be on its way up. The two may
-// have lost their power together.
+// have lost their power together. What says that it is off, twice, is.
 func (e *Estate) followFirst(i int, state plan.State) {
 	decl, b := e.Graph.Node(i), &e.Beliefs[i]
 	machine := decl.Kind != plan.VM && decl.Kind != plan.Supply && decl.Kind != plan.Outlet && decl.Kind != plan.Passive
 	if machine && !b.Asked && e.ResumedAt.IsZero() && b.Rising.IsZero() && (state == plan.Unreachable || state == plan.Unknown) {
-		b.Rising = e.Now.Add(e.PowerUpTime(i))
+		b.Boots = e.Now.Add(e.PowerUpTime(i))
 	}
 }
 

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -329,4 +330,24 @@ func TestAGateThatStaysShutIsTold(t *testing.T) {
 		a.goOn(3*time.Hour, a.say)
 		require.True(t, a.saidOf("a has its mains, but nothing is started on it: waiting for a, which is"), "%v", a.told)
 	}
+}
+
+// TestWhatSaysThatItIsOffIsOff though it did not answer when Ebbtide began, as what boots does not: its storage goes down at once.
+func TestWhatSaysThatItIsOffIsOff(t *testing.T) {
+	box := aNode("box", plan.Other, plan.VerbSet(plan.Stop, plan.Start), []string{"a"}, []string{"nas"})
+	box.Times[plan.Start] = plan.Times{Nominal: 5 * time.Minute, Within: 10 * time.Minute}
+	p := play(t, uncuttable("a"), aNAS("a"), box)
+	states := obeys(p)
+	states["box"] = plan.Unreachable
+	say := supplies{"a": {onLine, 3600, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(40*time.Second, say)
+	require.NotContains(t, p.commands, "stop nas")
+	for _, n := range p.e.View().Nodes {
+		require.True(t, n.ID != "box" || strings.HasPrefix(n.Why, "it does not answer, and may be starting up for up to "), n.Why)
+	}
+	states["box"] = plan.Off
+	p.goOn(time.Minute, say)
+	require.Contains(t, p.commands, "stop nas")
 }

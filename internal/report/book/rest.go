@@ -73,8 +73,9 @@ func (b *book) whatIf() {
 		doc.T("From here on, only you act. Begin at the first step of “Power down” that is not verified as done: check, do not "+
 			"assume. A step that was ordered may still be under way: wait for its “at most” time before you force anything."),
 		doc.T("An output whose cut was ordered goes off after its delay, whatever you do."),
-		doc.T("When it is back, it reads its journal and continues from there. Run ebbtide hold first, tell it what you did (ebbtide "+
-			"confirm, ebbtide skip), then run ebbtide resume."),
+		doc.T("As soon as it runs again it reads its journal, looks at everything, and continues from there. To have it wait for you, "+
+			"keep its service from starting (on its console: systemctl mask ebbtide) until you are done, or run ebbtide hold as soon as it "+
+			"answers. Tell it what you did (ebbtide confirm, ebbtide skip), then run ebbtide resume."),
 	)
 	b.section("A step needs confirmation")
 	list(doc.T("Ebbtide waits for manual steps until they are confirmed (ebbtide confirm NODE) or skipped (ebbtide skip NODE), but no " +

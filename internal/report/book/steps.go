@@ -68,7 +68,8 @@ func (b *book) holdDown(s *plan.Step, n *plan.Node, held map[string]bool) {
 	switch {
 	case s.Verb == plan.Cut:
 		sort, text = "cut", "Everything that only this output feeds must be verified as off, or its loss accepted and written down with "+
-			"a name. After the cut, nobody can check any more."
+			"a name, but for the machine from which you order the cut and the network between: those lose their power with it. After the "+
+			"cut, nobody can check any more."
 	case s.Verb == plan.Stop && n.Kind == plan.Host:
 		sort, text = "host", "No VM may be running on a host when it is shut down. Go through the steps above: each is ticked, or says "+
 			"why not. Caches on these hosts must be flushed."
@@ -187,7 +188,11 @@ func (b *book) whyHere(s *plan.Step, users, needs []int) string {
 	case s.Verb == plan.Protect:
 		return "First of all, and reversible: from then on, a dead battery loses no acknowledged write."
 	case s.Verb == plan.Cut:
-		return "Last: comes after everything it feeds: " + english.List(b.namesOf(users), 12) + "."
+		users = slices.DeleteFunc(slices.Clone(users), func(i int) bool {
+			kind := b.estate.Node(i).Kind
+			return kind == plan.Self || kind == plan.Passive
+		})
+		return "Last: comes after everything it feeds that is shut down: " + english.List(b.namesOf(users), 12) + "."
 	}
 	var parts []string
 	if names := b.namesOf(users); len(names) > 0 {

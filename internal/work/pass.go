@@ -199,10 +199,10 @@ func (e *Works) isWaitedFor(u int) bool {
 	return !e.IsPassable(u) || slices.ContainsFunc(e.UsersOf(u), e.isWaitedFor)
 }
 
-// doubts ends a try of a step for want of proof that all that uses its node is off. A stop that was told, and refused, or was about to be,
-// tries again in the time that it has.
+// doubts ends a try of a step for want of proof that all that uses its node is off. What was told, or a stop that was about to be, tries
+// again in the time that it has, and ends with that: held back it would begin anew without end.
 func (e *Works) doubts(i int) {
-	if w := e.nodes[i].work; w.rung == plan.Stop && !w.deadline.IsZero() {
+	if w := e.nodes[i].work; !w.deadline.IsZero() && (w.rung == plan.Stop || e.wasSent(i)) {
 		e.backOff(i, slowestRetry)
 		return
 	}

@@ -322,7 +322,7 @@ var bugs = []bug{
 		{beliefSilence, "(isOn || e.HasReturned(i))", "(isOn || e.HasReturned(i) && (b.Answer == plan.On || b.Answer == plan.Starting))"},
 	}},
 	{name: "stop: doubt of what uses it begins its time anew", by: "./test/dst TestRegressions/refused-stop-beside-slower-looks", edits: []edit{
-		{workPass, "if w := e.nodes[i].work; w.rung == plan.Stop && !w.deadline.IsZero() {", "if w := e.nodes[i].work; false && w.rung == plan.Stop {"},
+		{workPass, "if w := e.nodes[i].work; !w.deadline.IsZero() && (w.rung == plan.Stop || e.wasSent(i)) {", "if w := e.nodes[i].work; false && w.rung == plan.Stop {"},
 	}},
 	{name: "guest: a host that came again unproven says nothing of what runs on it", by: "./test/dst TestRegressions/guest-of-a-host-that-came-again-unproven", edits: []edit{
 		{engineOutage, "\te.saw(i, e.Beliefs[i].Seen.State, ledger.CameAgain)\n\te.RenewGuests(i, true)\n", "\te.saw(i, e.Beliefs[i].Seen.State, \"\")\n"},

@@ -319,11 +319,9 @@ func TestAStartIsVoidWhereThePowerMayHaveBeenOffSince(t *testing.T) {
 	states["a"] = plan.On
 	say["a"].status = onLine
 	p.until(say, func() bool { return slices.Contains(p.commands, "start nas") })
-	say["a"].status = onBattery
 	p.goOn(20*time.Second, say)
 	p.now = p.now.Add(30 * time.Minute)
 	p.crash()
-	say["a"].status = onLine
 	p.commands = nil
 	p.goOn(10*time.Minute, say)
 	require.Contains(t, p.commands, "start nas")

@@ -329,6 +329,7 @@ var bugs = []bug{
 	}},
 	{name: "resume: a vm whose start was lost keeps its storage on for as long as it may boot", by: "./test/dst TestStorageIsStopped/a-start-is-lost-with-ebbtide", edits: []edit{
 		{workResume, "return min(boots, shownWithin)", "return boots"},
+		{workLadder, "soon.Before(b.Rising)", "false"},
 	}},
 	{name: "silence: a service that answers voids the proof of the host that it is asked on", by: "./internal/cli TestScripts", edits: []edit{
 		{beliefSilence, "\t\treturn e.hosts\n\tdefault:\n\t\treturn nil\n", "\t\treturn e.hosts\n\tdefault:\n\t\treturn []int{e.HostOf(i)}\n"},
@@ -777,5 +778,39 @@ var bugs = []bug{
 	}},
 	{name: "survey: what was off long ago is off for the snapshot", by: "./test/dst TestRegressions/vms-come-up-while-a-survey-waits-for-slow-ones", edits: []edit{
 		{"internal/engine/survey.go", "if !e.askedAgain && isDown", "if false && isDown"},
+	}},
+	{name: "steer: a start under way keeps the second way down", by: "./internal/engine TestWhatIsNotWellYetIsStopped", edits: []edit{
+		{workLadder, "e.Given(i) && e.Course.Steps[w.step].Goal == plan.Down", "e.Given(i)"},
+	}},
+	{name: "hold: a try comes to its end in it", by: "./internal/engine TestAHoldUsesUpNoTry", edits: []edit{
+		{workLadder, "\tcase e.Ledger.Outage.Orders.Hold: // whatever comes next", "\tcase false: // whatever comes next"},
+	}},
+	{name: "hold: what was refused is told again in it", by: "./internal/engine TestNothingIsToldAgainInAHold", edits: []edit{
+		{workStep, "(!e.wasSent(i) || e.Last(i).Reach() <= ledger.InVain)", "!e.wasSent(i)"},
+	}},
+	{name: "cut: it is told for ever with the mains there", by: "./internal/engine TestACutThatDoesNotGetThroughEnds", edits: []edit{
+		{workLadder, "(!e.isToldForLong(i) || e.Supplies", "(true || e.Supplies"},
+	}},
+	{name: "cut: a partner that comes on meanwhile leaves it at one", by: "./test/dst TestAllIsBack/after-all-against-a-return-timer", edits: []edit{
+		{"internal/ledger/supply.go", "\t\tl.meetAnew(r)\n", ""},
+	}},
+	{name: "power: what hangs on an outlet that is off may be on", by: "./test/dst TestAllIsBack/staggered-and-a-box-on-one", edits: []edit{
+		{beliefFeed, "case e.HangsOnNothing(i):", "case false:"},
+	}},
+	{name: "correct: a start that reached nobody stays given up", by: "./internal/engine TestAStartThatReachedNobodyIsMadeWhenItCanBe", edits: []edit{
+		{engineCorrect, "(*Engine).StartsAtLast, ", "func(*Engine, int) bool { return false }, "},
+	}},
+	{name: "chores: what rests off is not asked after", by: "./internal/engine TestWhatIsSwitchedOnByHandShows", edits: []edit{
+		{engineOutage, "case e.restsOff(i) && ", "case e.restsOff(i) && false && "},
+	}},
+	{name: "hear: an absence longer than its battery is nothing to what did not fail", by: "./test/dst TestAllIsBack/killed-while-only-a-was-out", edits: []edit{
+		{"internal/engine/hear.go", "!st.HasFailed() && isShort", "!st.HasFailed() && (isShort || true)"},
+		{"internal/ledger/supply.go", "l.Outage.Scope[i] = true", "l.Outage.Scope[i] = l.Outage.Scope[i] || r.Cause == Unseen"},
+	}},
+	{name: "proof: what boots is off for it, though it says so twice", by: "./internal/engine TestWhatSaysThatItIsOffIsOff", edits: []edit{
+		{"internal/belief/believe.go", "b.Boots = e.Now.Add(e.PowerUpTime(i))\n\t}\n}", "b.Rising = e.Now.Add(e.PowerUpTime(i))\n\t}\n}"},
+	}},
+	{name: "epoch: what was said and asked for again is lost with it", by: "./test/dst TestRegressions/a-host-answers-once-as-its-ups-is-heard-again", edits: []edit{
+		{workEpoch, "\t\te.FollowDeparture(i, b.Doubt, 1)\n", ""},
 	}},
 }

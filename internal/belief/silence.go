@@ -181,7 +181,8 @@ func (e *Estate) FollowDeparture(i int, state plan.State, looks int) {
 		if b.Proof == BySilence || b.Proof == NoProof && e.WasOff(i) {
 			looks = ProofLooks
 		}
-		byClock := looks >= ProofLooks && !e.Now.Before(b.Obeying.Add(-b.Adrift)) // which may have been set: one look is not enough
+		over := e.Now.Sub(b.Obeying.Add(-b.Adrift)) // by the clock, which may have been set: one look is not enough, but long after that
+		byClock := looks >= ProofLooks && over >= 0 || over >= longOver
 		b.Departure = b.Departure.next(state, looks, e.wasPowered(i), byClock || !e.Now.Before(b.Obeying))
 	}
 }

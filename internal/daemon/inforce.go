@@ -24,7 +24,7 @@ func (d *Daemon) readRunbook() (*inForce, error) {
 	file := d.options.Config.Runbook
 	src, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the runbook: %w", err)
+		return nil, fmt.Errorf("cannot read the runbook (the setting runbook says where it is): %w", err)
 	}
 	rb, problems := runbook.Load(file, src, adapter.Schema(d.options.Families))
 	if problems.HasErrors() {

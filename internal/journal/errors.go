@@ -3,6 +3,8 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 )
 
 // ErrSequence says that records do not follow what the journal holds. Nothing of the batch was written.
@@ -10,6 +12,27 @@ var ErrSequence = errors.New("out of sequence")
 
 // ErrNoOutage says that the journal holds no outage of that id.
 var ErrNoOutage = errors.New("no such outage")
+
+// CreateError says that a journal could not be made.
+type CreateError struct {
+	Path string
+	Err  error
+}
+
+func (e *CreateError) Error() string {
+	err := e.Err
+	if of := (*fs.PathError)(nil); errors.As(err, &of) { // whose path is of a draft
+		err = of.Err
+	}
+	return fmt.Sprintf("cannot create journal %q: %v", e.Path, err)
+}
+
+func (e *CreateError) Unwrap() error { return e.Err }
+
+// Hint says what a person can do.
+func (e *CreateError) Hint() string {
+	return fmt.Sprintf("make the directory %q, where the user that runs ebbtide may write, or set journal to another path", filepath.Dir(e.Path))
+}
 
 // DamagedError says that a journal cannot be believed. The file was not changed.
 type DamagedError struct {
@@ -36,7 +59,7 @@ func (e *DamagedError) Error() string {
 // Hint says what a person can do.
 func (e *DamagedError) Hint() string {
 	if e.Foreign {
-		return "give the journal another path: this file was left untouched"
+		return "give the path of a journal, or of one that is to be made: this file was left untouched"
 	}
 	return fmt.Sprintf("save what can still be read with \"ebbtide journal export %s\"; a daemon that can't use it at startup keeps it "+
 		"under another name and starts an empty one", e.Path)

@@ -128,7 +128,7 @@ func create(path, by string) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("cannot create journal %q: %w", path, err)
+			err = &CreateError{path, err}
 		}
 	}()
 	dir := filepath.Dir(path)

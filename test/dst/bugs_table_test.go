@@ -171,7 +171,7 @@ var bugs = []bug{
 	}},
 	{name: "belief: a look from before the command proves it", by: "./internal/engine TestStories", edits: []edit{
 		{beliefQuestions, "\tif b.Look <= since {\n", "\tif false {\n"},
-		{engineLook, "\tif isPast || e.asksAgain", "\tif e.asksAgain"},
+		{engineLook, "isAsked := isPast || e.asksAgain", "isAsked := isPast && false || e.asksAgain"},
 		{beliefQuestions, "\treturn !e.IsLeaving(i) && !b.SeenAt.Before(later(b.Falling, b.Obeying)) && b.Seen.State == plan.On", "\treturn b.Seen.State == plan.On"},
 		{beliefBelief, "b.Seen.State, b.Answer, b.Doubt = plan.Unknown, plan.Unknown, plan.Unknown\n\t\tb.AskedAt, b.answeredAt, b.Looks, b.Proof, b.Epoch = time.Time{}, time.Time{}, 0, NoProof, op", "b.Epoch = op"},
 		{beliefBelief, "\t\tb.Renew(op)\n", "\t\tb.Epoch = op\n"},

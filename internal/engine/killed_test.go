@@ -334,3 +334,33 @@ func TestABatteryThatGaveOutWhileEbbtideWasAway(t *testing.T) {
 		require.False(t, a.is(ledger.Proven, "esx", plan.Stop))
 	})
 }
+
+// TestAnOutletThatSomebodySwitchesOnAndACrash: what hangs on it comes up with its power, whatever it took before that, and its silence after
+// a crash does not show it off.
+func TestAnOutletThatSomebodySwitchesOnAndACrash(t *testing.T) {
+	both(t, func(t *testing.T, killed bool) {
+		esx := aHost("esx", "nas", "a")
+		esx.OffAfter, esx.Can, esx.ByPower = 30*time.Second, plan.VerbSet(plan.Stop, plan.Start), true
+		esx.DependsOn = append(esx.DependsOn, "strip")
+		box := aNode("box", plan.Other, plan.VerbSet(plan.Stop, plan.Start), []string{"a"}, []string{"nas"})
+		box.Times[plan.Stop] = plan.Times{Nominal: 20 * time.Minute, Within: time.Hour}
+		p := play(t, uncuttable("a"), aNAS("a"), aNode("strip", plan.Outlet, plan.VerbSet(plan.Stop, plan.Start), []string{"a"}, nil), esx, box)
+		a := aKilledNight(p, supplies{"a": {onLine, 36000, false}})
+		becomes := map[string]plan.State{"esx": plan.Unreachable, "box": plan.Stopping, "nas": plan.Off, "strip": plan.Off}
+		p.did = func(verb plan.Verb, node string) {
+			if verb == plan.Stop {
+				a.states[node] = becomes[node]
+			}
+		}
+		p.begin(a.say)
+		a.say["a"].status = onBattery
+		a.until(a.say, func() bool { return a.is(ledger.Proven, "strip", plan.Stop) })
+		a.goOn(10*time.Second, a.say)
+		a.states["strip"] = plan.On
+		a.goOn(8*time.Minute, a.say)
+		a.kill(killed, 5*time.Second)
+		a.states["box"] = plan.Off
+		a.goOn(10*time.Minute, a.say)
+		require.NotContains(t, a.commands, "stop nas")
+	})
+}

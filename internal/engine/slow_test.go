@@ -221,3 +221,31 @@ func TestTwoGuardsDoNotShareAnOldLook(t *testing.T) {
 	s.goOn(4*time.Minute, say)
 	require.True(t, stopped)
 }
+
+// TestWhatWasOffLongAgoIsAskedOnceMore: a VM says twice that it is off as the outage opens, and comes up by itself while a slow box is
+// waited for. In the snapshot it is on.
+func TestWhatWasOffLongAgoIsAskedOnceMore(t *testing.T) {
+	s := playSlowly(t, uncuttable("a"), aHost("host", "", "a"), aVM("vm", "host"), aNode("box", plan.Other, plan.VerbSet(plan.Stop), []string{"a"}, nil))
+	var opened time.Time
+	shows := s.answer
+	s.answer = func(node string) plan.State {
+		isUp := !opened.IsZero() && s.now.After(opened.Add(5*time.Second))
+		if _, told := s.offAt[node]; node == "vm" && !told && !isUp {
+			return plan.Off
+		}
+		return shows(node)
+	}
+	s.takes = func(node string) time.Duration {
+		if node == "box" && !opened.IsZero() {
+			return 25 * time.Second
+		}
+		return 20 * time.Millisecond
+	}
+	say := supplies{"a": {onLine, 3600, false}}
+	s.goOn(time.Minute, say)
+	opened, say["a"].status = s.now, onBattery
+	s.goOn(time.Minute, say)
+	at := slices.IndexFunc(s.records, func(r ledger.Record) bool { return r.Kind == ledger.Snapshot })
+	require.Positive(t, at)
+	require.Contains(t, s.records[at].Nodes, ledger.NodeState{Node: "vm", State: plan.On})
+}

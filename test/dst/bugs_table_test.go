@@ -776,7 +776,7 @@ var bugs = []bug{
 	{name: "crash: an answer of before an epoch voids a stop in memory alone", by: "./test/dst TestRegressions/killed-between-two-answers-of-a-host-that-came-back", edits: []edit{
 		{"internal/engine/look.go", "		e.noteVoid(i)\n", ""},
 	}},
-	{name: "survey: what was off long ago is off for the snapshot", by: "./test/dst TestRegressions/vms-come-up-while-a-survey-waits-for-slow-ones", edits: []edit{
+	{name: "survey: what was off long ago is off for the snapshot", by: "./internal/engine TestWhatWasOffLongAgoIsAskedOnceMore", edits: []edit{
 		{"internal/engine/survey.go", "if !e.askedAgain && isDown", "if false && isDown"},
 	}},
 	{name: "steer: a start under way keeps the second way down", by: "./internal/engine TestWhatIsNotWellYetIsStopped", edits: []edit{

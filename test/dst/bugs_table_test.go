@@ -361,9 +361,6 @@ var bugs = []bug{
 	{name: "rule 2: what answers at last is passed over as it does", by: "./test/dst TestRegressions/it-answers-as-its-host-is-passed", edits: []edit{
 		{beliefQuestions, "isTold := e.AnswersAtLast(i) &&", "isTold := false &&"},
 	}},
-	{name: "ledger: an outlet that came on by itself gives no power", by: "./test/dst TestRegressions/an-outlet-that-nobody-stopped-is-switched-on", edits: []edit{
-		{"internal/work/epoch.go", "was == plan.Off && e.IsOn(i) && e.Ledger.Outage != nil", "false && e.Ledger.Outage != nil"},
-	}},
 	{name: "wants: what an outlet gives its power back is not judged anew", by: "./test/dst TestRegressions/an-outlet-comes-on-and-what-was-given-up-is-due", edits: []edit{
 		{"internal/work/desk.go", "e.Graph.Node(outlet).Kind != plan.Outlet", "outlet >= 0"},
 	}},

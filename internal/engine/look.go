@@ -26,12 +26,11 @@ func (e *Engine) answered(i int, ev Finished) {
 	defer func() { e.Beliefs[i].Unasked = false }()
 	b := &e.Beliefs[i]
 	isPast, isUp := q.Op <= b.Epoch, seen.State == plan.On || seen.State == plan.Starting
-	isAsked := isPast || e.asksAgain(i, seen.State, q.Older)
-	if isAsked && isUp { // what it was, as it was asked, it was; there may be no other answer, in this life or before it is silent
-		e.FollowDeparture(i, seen.State, 1)
-		e.noteVoid(i)
-	}
-	if isAsked {
+	if isPast || e.asksAgain(i, seen.State, q.Older) {
+		if isUp { // what it was, as it was asked, it was; there may be no other answer, in this life or before it is silent
+			e.FollowDeparture(i, seen.State, 1)
+			e.noteVoid(i)
+		}
 		if isUp && b.Proof != belief.NoProof { // and not off, as it counts still
 			b.Doubt = seen.State
 			e.Touch(i)

@@ -134,10 +134,10 @@ func (e *Engine) looksOver() bool {
 	case e.isBusy():
 		e.settleBy = time.Time{}
 		return false
-	case e.MayGoLate() >= 0:
-		return false
 	case !e.closing.IsZero() && e.surveying > 0: // it is looked at once more: what comes of that counts
 		return true
+	case e.MayGoLate() >= 0:
+		return false
 	case !e.StandsBehindGivenUp(): // for now: what is mute now and then gets no more time by that
 		return true
 	}
@@ -323,16 +323,13 @@ func (e *Engine) lookAgain(i int, toGo []int) {
 		e.NextLook[i] = e.Now.Add(e.lookRest(i, toGo))
 	case o.Nodes[i].Shown == ledger.ShownOff && e.MayRunElsewhere(i, toGo): // that host waits for what it is asked of alone
 		e.NextLook[i] = e.Now.Add(time.Minute)
-	case e.restsOff(i) && e.Now.Sub(e.MovedAt) >= stalledFor:
+	case e.Now.Sub(e.MovedAt) >= stalledFor && e.RestsOff(i):
 		e.NextLook[i] = e.Now.Add(sweepEvery)
 	default:
 		return
 	}
 	e.Probe(i)
 }
-
-// restsOff reports whether a node is off, and nobody waits for it: somebody may switch it on.
-func (e *Engine) restsOff(i int) bool { return e.Under[i] < 0 && e.IsOff(i) && !e.IsCutOff(i) }
 
 // lookRest is the time between two looks at a node that was given up, or does not answer. Where there is no hurry, and nothing has moved
 // for a while, it is longer: whose power comes back is asked at once.

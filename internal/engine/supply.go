@@ -221,7 +221,7 @@ func (e *Engine) fails(k int) {
 	if again {
 		word = " again: "
 		for i := range e.Beliefs {
-			if e.Ledger.Outage.Scope[i] && e.restsOff(i) {
+			if e.Ledger.Outage.Scope[i] && e.RestsOff(i) {
 				e.Probe(i)
 			}
 		}

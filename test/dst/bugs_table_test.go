@@ -171,7 +171,7 @@ var bugs = []bug{
 	}},
 	{name: "belief: a look from before the command proves it", by: "./internal/engine TestStories", edits: []edit{
 		{beliefQuestions, "\tif b.Look <= since {\n", "\tif false {\n"},
-		{engineLook, "isAsked := isPast || e.asksAgain", "isAsked := isPast && false || e.asksAgain"},
+		{engineLook, "if isPast || e.asksAgain", "if isPast && false || e.asksAgain"},
 		{beliefQuestions, "\treturn !e.IsLeaving(i) && !b.SeenAt.Before(later(b.Falling, b.Obeying)) && b.Seen.State == plan.On", "\treturn b.Seen.State == plan.On"},
 		{beliefBelief, "b.Seen.State, b.Answer, b.Doubt = plan.Unknown, plan.Unknown, plan.Unknown\n\t\tb.AskedAt, b.answeredAt, b.Looks, b.Proof, b.Epoch = time.Time{}, time.Time{}, 0, NoProof, op", "b.Epoch = op"},
 		{beliefBelief, "\t\tb.Renew(op)\n", "\t\tb.Epoch = op\n"},
@@ -798,7 +798,7 @@ var bugs = []bug{
 		{engineCorrect, "(*Engine).StartsAtLast, ", "func(*Engine, int) bool { return false }, "},
 	}},
 	{name: "chores: what rests off is not asked after", by: "./internal/engine TestWhatIsSwitchedOnByHandShows", edits: []edit{
-		{engineOutage, "case e.restsOff(i) && ", "case e.restsOff(i) && false && "},
+		{engineOutage, ">= stalledFor && e.RestsOff(i)", ">= stalledFor && false && e.RestsOff(i)"},
 	}},
 	{name: "hear: an absence longer than its battery is nothing to what did not fail", by: "./test/dst TestAllIsBack/killed-while-only-a-was-out", edits: []edit{
 		{"internal/engine/hear.go", "!st.HasFailed() && isShort", "!st.HasFailed() && (isShort || true)"},

@@ -6,6 +6,12 @@ import (
 	"ebbtide/internal/english"
 )
 
+// RestsOff reports whether a node is off, nobody waits for it, and somebody may switch it on: it has power, and a host that may run it.
+func (e *Works) RestsOff(i int) bool {
+	host := e.HostOf(i)
+	return e.Under[i] < 0 && e.IsOff(i) && !e.IsCutOff(i) && (host < 0 || !e.IsOff(host))
+}
+
 // Hesitates says why the step under way on a node has not been told yet, where nothing else shows that; "": it has been, or is about to be.
 func (e *Works) Hesitates(i int) string {
 	w, b := e.nodes[i].work, &e.Beliefs[i]

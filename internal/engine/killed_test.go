@@ -335,8 +335,8 @@ func TestABatteryThatGaveOutWhileEbbtideWasAway(t *testing.T) {
 	})
 }
 
-// TestAnOutletThatSomebodySwitchesOnAndACrash: what hangs on it comes up with its power, whatever it took before that, and its silence after
-// a crash does not show it off.
+// TestAnOutletThatSomebodySwitchesOnAndACrash: what hangs on it comes up with its power, whatever it took before that, and its silence
+// after a crash does not show it off.
 func TestAnOutletThatSomebodySwitchesOnAndACrash(t *testing.T) {
 	both(t, func(t *testing.T, killed bool) {
 		esx := aHost("esx", "nas", "a")

@@ -187,6 +187,14 @@ func (e *Estate) FollowDeparture(i int, state plan.State, looks int) {
 	}
 }
 
+// HeardOnce follows an answer that is asked for again: what a node said that it was, as it was asked, it was, and there may be no other.
+func (e *Estate) HeardOnce(i int, state plan.State) {
+	if state == plan.Starting {
+		e.Beliefs[i].Rising = later(e.Beliefs[i].Rising, e.Now.Add(e.startWithin(i)))
+	}
+	e.FollowDeparture(i, state, 1)
+}
+
 // HasReturned reports whether a node that was told to go off was seen to be back since, or on its way there with its power. What was on
 // while that may have come back, in the time that its stop may take, may go yet; but where its power is there, nothing rests on that.
 func (e *Estate) HasReturned(i int) bool {

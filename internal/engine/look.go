@@ -27,8 +27,8 @@ func (e *Engine) answered(i int, ev Finished) {
 	b := &e.Beliefs[i]
 	isPast, isUp := q.Op <= b.Epoch, seen.State == plan.On || seen.State == plan.Starting
 	if isPast || e.asksAgain(i, seen.State, q.Older) {
-		if isUp { // what it was, as it was asked, it was; there may be no other answer, in this life or before it is silent
-			e.FollowDeparture(i, seen.State, 1)
+		if isUp {
+			e.HeardOnce(i, seen.State)
 			e.noteVoid(i)
 		}
 		if isUp && b.Proof != belief.NoProof { // and not off, as it counts still
@@ -64,7 +64,7 @@ func (e *Engine) asksAgain(i int, state plan.State, older bool) bool {
 		b.Wavers = true
 	}
 	if b.Doubt != plan.Unknown && !e.TellsOfPower(i, state) { // it was contradicted, and says nothing now: neither counts
-		e.FollowDeparture(i, b.Doubt, 1)
+		e.HeardOnce(i, b.Doubt)
 		b.Looks, b.Proof = 0, belief.NoProof
 		if belief.IsDown(b.Doubt) {
 			b.OnAt = time.Time{}

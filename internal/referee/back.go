@@ -109,11 +109,12 @@ func (r *Referee) shownWrongly(at time.Time, i int, verb plan.Verb) string {
 	}
 }
 
-// hostIsLost reports whether the host of a node was taken away by whoever manages it, or somebody has switched it on since its stop, where
-// nobody can know: what became of the node, which does not answer, nobody can be asked.
+// hostIsLost reports whether the host of a node was taken away by whoever manages it, or somebody has switched it on since its stop, or its
+// power has, where nobody can know: what became of the node, which does not answer, nobody can be asked.
 func (r *Referee) hostIsLost(i int) bool {
 	host, known := r.estate.Index(r.estate.Node(i).Host)
-	return known && (r.nodes[host].now.State == plan.Gone || r.isMistaken(host) && !r.nodes[i].vain.IsZero())
+	isHidden := known && (r.isMistaken(host) || r.isUnknowable(host)) && !r.nodes[i].vain.IsZero()
+	return known && r.nodes[host].now.State == plan.Gone || isHidden
 }
 
 // hasJustChanged reports whether a node was as it is called when it gave the last answer, a moment ago, and is not any more.

@@ -20,8 +20,8 @@ func (e *Works) renew(i int) {
 	b := &e.Beliefs[i]
 	rising := b.Rising
 	b.Settled = plan.Unknown
-	if b.Doubt == plan.On || b.Doubt == plan.Starting { // what it said, and was asked for again, it was
-		e.FollowDeparture(i, b.Doubt, 1)
+	if b.Doubt == plan.On || b.Doubt == plan.Starting {
+		e.HeardOnce(i, b.Doubt)
 	}
 	b.Renew(e.NextOp)
 	if b.Rising = rising; decl.Kind != plan.VM { // a VM comes up with its host, if that does

@@ -808,6 +808,6 @@ var bugs = []bug{
 		{"internal/belief/believe.go", "b.Boots = e.Now.Add(e.PowerUpTime(i))\n\t}\n}", "b.Rising = e.Now.Add(e.PowerUpTime(i))\n\t}\n}"},
 	}},
 	{name: "epoch: what was said and asked for again is lost with it", by: "./test/dst TestRegressions/a-host-answers-once-as-its-ups-is-heard-again", edits: []edit{
-		{workEpoch, "\t\te.FollowDeparture(i, b.Doubt, 1)\n", ""},
+		{workEpoch, "\t\te.HeardOnce(i, b.Doubt)\n", ""},
 	}},
 }

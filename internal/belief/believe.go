@@ -43,7 +43,7 @@ func (e *Estate) takeWord(i int, seen plan.Observation, question ledger.Op, aske
 	}
 	onAt := b.OnAt
 	same := b.take(seen, question, asked)
-	if e.Ledger.Outage == nil && e.feedOf(i) != feeds { // it may have dropped with its power: it was on before that
+	if e.Ledger.Outage == nil && e.Graph.Node(i).Kind == plan.VM && e.feedOf(i) != feeds { // it may have dropped with its host: see LastSeen
 		b.OnAt = onAt
 	}
 	if b.Seen.State != plan.On && e.Graph.Node(i).SuspendsItself() { // it may go in another mode than it showed before

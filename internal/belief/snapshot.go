@@ -14,7 +14,7 @@ func (e *Estate) LastSeen() []ledger.NodeState {
 	for i := range e.Beliefs {
 		b := &e.Beliefs[i]
 		ns := ledger.NodeState{Node: e.ID(i), Late: e.Now.Before(b.Late)}
-		wasOn := e.Now.Sub(b.OnAt) < TrustLast && !IsDown(b.Doubt)
+		wasOn := e.Now.Sub(b.OnAt) < TrustLast && !IsDown(b.Doubt) && !e.wentAlone(i)
 		if ns.Late && !wasOn && !e.Rises(i) {
 			list = append(list, ns)
 		}
@@ -26,6 +26,12 @@ func (e *Estate) LastSeen() []ledger.NodeState {
 		}
 	}
 	return list
+}
+
+// wentAlone reports whether a node has shown as off while its host showed as on: one look is asked for again, and the other is not.
+func (e *Estate) wentAlone(i int) bool {
+	b, host := &e.Beliefs[i], e.HostOf(i)
+	return IsDown(b.Seen.State) && host >= 0 && !e.Beliefs[host].OnAt.Before(b.Since.Add(-ProofStands))
 }
 
 // lateBy is how many times as long as it may an Unprotect may take that nobody waits for.

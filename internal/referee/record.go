@@ -102,10 +102,16 @@ func (r *Referee) mayBeTakenAgain(i int, s *ledger.NodeState) bool {
 // third where the word is in doubt.
 const surveyed = 30 * time.Second
 
-// wentUnseen reports whether a node went off with one that somebody has switched off, and nobody can know that.
+// wentUnseen reports whether a node went off with one that somebody has switched off, and nobody can know that; or by itself, which was
+// seen only when its host had lost its power: that looks as if it had gone with it.
 func (r *Referee) wentUnseen(i int) bool {
-	with := r.nodes[i].with
-	return with >= 0 && !r.nodes[i].meddled.IsZero() && r.unseen(with)
+	n := &r.nodes[i]
+	if n.meddled.IsZero() {
+		return false
+	}
+	host, known := r.estate.Index(r.estate.Node(i).Host)
+	isLate := known && r.nodes[host].now.Dark && n.meddled.Before(r.nodes[host].fell) && n.plain.After(r.nodes[host].fell)
+	return isLate || n.with >= 0 && r.unseen(n.with)
 }
 
 // snapped takes a snapshot, or what is added to one: what is on in it comes back, or is reported.

@@ -43,7 +43,7 @@ func (e *Estate) takeWord(i int, seen plan.Observation, question ledger.Op, aske
 	}
 	onAt := b.OnAt
 	same := b.take(seen, question, asked)
-	if e.Ledger.Outage == nil && e.Graph.Node(i).Kind == plan.VM && e.feedOf(i) != feeds { // it may have dropped with its host: see LastSeen
+	if e.mayHaveDropped(i) {
 		b.OnAt = onAt
 	}
 	if b.Seen.State != plan.On && e.Graph.Node(i).SuspendsItself() { // it may go in another mode than it showed before
@@ -55,6 +55,12 @@ func (e *Estate) takeWord(i int, seen plan.Observation, question ledger.Op, aske
 	e.FollowDeparture(i, seen.State, b.Looks)
 	e.weigh(i)
 	e.followMotion(i, !same || wasSilent)
+}
+
+// mayHaveDropped reports whether a VM may have lost its host to a failure that nobody has heard of yet: that it is off is no word on how it
+// was before that (see LastSeen).
+func (e *Estate) mayHaveDropped(i int) bool {
+	return e.Ledger.Outage == nil && e.Graph.Node(i).Kind == plan.VM && e.feedOf(i) != feeds
 }
 
 // answers takes what a look came to, and follows since when nothing was learned by one.

@@ -136,8 +136,8 @@ func (e *Engine) carriedOn(k int) {
 
 func isWellStill(e *Engine, k int) bool {
 	s, st := &e.Supplies[k], e.Standing(k)
-	isShort := e.UnheardSince(k) <= e.DeafAfter(k)
-	return s.Lapse == belief.WereAway && s.State.SilentFor == 0 && !s.State.Failing() && !st.HasFailed() && isShort
+	isWell := s.State.SilentFor == 0 && !s.State.Failing() && !st.HasFailed()
+	return s.Lapse == belief.WereAway && isWell && (e.IsSetBack() || e.UnheardSince(k) <= e.DeafAfter(k))
 }
 
 func isWellAgain(e *Engine, k int) bool {

@@ -137,7 +137,8 @@ func (e *Engine) carriedOn(k int) {
 func isWellStill(e *Engine, k int) bool {
 	s, st := &e.Supplies[k], e.Standing(k)
 	isWell := s.State.SilentFor == 0 && !s.State.Failing() && !st.HasFailed()
-	return s.Lapse == belief.WereAway && isWell && (e.IsSetBack() || e.UnheardSince(k) <= e.DeafAfter(k))
+	isShort := func() bool { return e.Ledger.Outage == nil || e.IsSetBack() || e.UnheardSince(k) <= e.DeafAfter(k) }
+	return s.Lapse == belief.WereAway && isWell && isShort()
 }
 
 func isWellAgain(e *Engine, k int) bool {

@@ -801,7 +801,7 @@ var bugs = []bug{
 		{engineOutage, ">= stalledFor && e.RestsOff(i)", ">= stalledFor && false && e.RestsOff(i)"},
 	}},
 	{name: "hear: an absence longer than its battery is nothing to what did not fail", by: "./test/dst TestAllIsBack/killed-while-only-a-was-out", edits: []edit{
-		{"internal/engine/hear.go", "isWell && (e.IsSetBack()", "isWell && (true || e.IsSetBack()"},
+		{"internal/engine/hear.go", "isWell && isShort()", "isWell && (true || isShort())"},
 		{"internal/ledger/supply.go", "l.Outage.Scope[i] = true", "l.Outage.Scope[i] = l.Outage.Scope[i] || r.Cause == Unseen"},
 	}},
 	{name: "proof: what boots is off for it, though it says so twice", by: "./internal/engine TestWhatSaysThatItIsOffIsOff", edits: []edit{

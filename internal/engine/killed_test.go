@@ -364,3 +364,20 @@ func TestAnOutletThatSomebodySwitchesOnAndACrash(t *testing.T) {
 		require.NotContains(t, a.commands, "stop nas")
 	})
 }
+
+// TestAUPSThatIsHeardFirstWhenTheOutageIsOver: after a restart it is not heard, and the outage that was open, which was none of its, is over
+// before it is.
+func TestAUPSThatIsHeardFirstWhenTheOutageIsOver(t *testing.T) {
+	p := play(t, uncuttable("a"), uncuttable("b"), aHost("host-a", "", "a"), aHost("host-b", "", "b"))
+	obeys(p)
+	say := supplies{"a": {onLine, 900, false}, "b": {onLine, 900, false}}
+	p.begin(say)
+	say["a"].status = onBattery
+	p.goOn(6*time.Second, say)
+	p.crash()
+	say["a"].status, say["b"].deaf = onLine, true
+	p.until(say, func() bool { return !p.e.Open() })
+	say["b"].deaf = false
+	p.goOn(time.Minute, say)
+	require.False(t, p.e.Open())
+}

@@ -365,8 +365,8 @@ func TestAnOutletThatSomebodySwitchesOnAndACrash(t *testing.T) {
 	})
 }
 
-// TestAUPSThatIsHeardFirstWhenTheOutageIsOver: after a restart it is not heard, and the outage that was open, which was none of its, is over
-// before it is.
+// TestAUPSThatIsHeardFirstWhenTheOutageIsOver: after a restart it is not heard, and the outage that was open, which was none of its, is
+// over before it is.
 func TestAUPSThatIsHeardFirstWhenTheOutageIsOver(t *testing.T) {
 	p := play(t, uncuttable("a"), uncuttable("b"), aHost("host-a", "", "a"), aHost("host-b", "", "b"))
 	obeys(p)

@@ -184,7 +184,7 @@ func (l *Ledger) cycled(source int, r *Record) {
 		comes := decl.ByPower && r.Cause != Unseen && (l.SupplyOf[source] < 0 || slices.Contains(l.estate.Sources(i), source))
 		l.mayWrite(i, CleanUnless)
 		// it may have failed unheard: what was on is to be on again
-		l.Outage.Scope[i] = true
+		l.Outage.Scope[i] = l.Outage.Scope[i] || l.SupplyOf[source] >= 0
 		if n.Untried.Has(plan.Stop) { // it could not be told, and can be now
 			n.GivenUp, n.Relapses = n.GivenUp&^plan.VerbSet(plan.Stop), 0
 		}

@@ -762,7 +762,7 @@ var bugs = []bug{
 		{"internal/engine/outage.go", "	case e.MayGoLate() >= 0:\n		return false\n", ""},
 	}},
 	{name: "unheard: what dropped with a UPS that died without a word is no concern", by: "./internal/engine TestAUPSThatDiesWithoutAWordBesideAnother", edits: []edit{
-		{"internal/ledger/supply.go", "l.Outage.Scope[i] = true", "l.Outage.Scope[i] = l.Outage.Scope[i] || r.Cause == Cycled"},
+		{"internal/ledger/supply.go", "l.Outage.Scope[i] || l.SupplyOf[source] >= 0", "l.Outage.Scope[i] || r.Cause == Cycled && l.SupplyOf[source] >= 0"},
 	}},
 	{name: "stop: its time counts from when it left", by: "./test/dst TestRegressions/storage-counts-as-back-while-it-goes", edits: []edit{
 		{workStep, "	w.sent = e.Now // its time counts from when it was taken, and not from when it left\n", ""},
@@ -802,7 +802,7 @@ var bugs = []bug{
 	}},
 	{name: "hear: an absence longer than its battery is nothing to what did not fail", by: "./test/dst TestAllIsBack/killed-while-only-a-was-out", edits: []edit{
 		{"internal/engine/hear.go", "isWell && isShort()", "isWell && (true || isShort())"},
-		{"internal/ledger/supply.go", "l.Outage.Scope[i] = true", "l.Outage.Scope[i] = l.Outage.Scope[i] || r.Cause == Unseen"},
+		{"internal/ledger/supply.go", "l.Outage.Scope[i] || l.SupplyOf[source] >= 0", "l.Outage.Scope[i] || r.Cause == Unseen"},
 	}},
 	{name: "proof: what boots is off for it, though it says so twice", by: "./internal/engine TestWhatSaysThatItIsOffIsOff", edits: []edit{
 		{"internal/belief/believe.go", "b.Boots = e.Now.Add(e.PowerUpTime(i))\n\t}\n}", "b.Rising = e.Now.Add(e.PowerUpTime(i))\n\t}\n}"},

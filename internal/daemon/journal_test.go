@@ -125,7 +125,7 @@ func TestAForeignFileIsLeftAlone(t *testing.T) {
 	var damaged *journal.DamagedError
 	require.ErrorAs(t, err, &damaged)
 	require.True(t, damaged.Foreign)
-	require.Contains(t, damaged.Hint(), "another path")
+	require.Contains(t, damaged.Hint(), "the path of a journal, or of one that is to be made")
 	after, err := os.ReadFile(g.config.Journal)
 	require.NoError(t, err)
 	require.Equal(t, before, after)

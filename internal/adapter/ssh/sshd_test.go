@@ -150,7 +150,7 @@ func TestWithoutAProbeAHostIsOnWhenItCanBeLoggedInTo(t *testing.T) {
 	seen, err = n.Probe(contracttest.Within(t, 20*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, plan.Unknown, seen.State, "a machine that refuses connections still runs")
-	require.Contains(t, seen.Detail, "the machine runs, but nothing listens there")
+	require.Contains(t, seen.Detail, "something answers at that address, but nothing listens on that port")
 
 	s.Start()
 	seen, err = n.Probe(contracttest.Within(t, 20*time.Second))

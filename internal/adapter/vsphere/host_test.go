@@ -112,7 +112,8 @@ func TestAHostWhoseAgentsHaveEndedIsNotSilent(t *testing.T) {
 			n := e.node(t, "esx01", via, s)
 			contracttest.UntilState(t, n, plan.On)
 			require.NoError(t, contracttest.Do(t, n, plan.Stop))
-			require.Contains(t, contracttest.UntilState(t, n, plan.Unknown).Detail, "something answers at that address, but nothing listens on that port")
+			detail := contracttest.UntilState(t, n, plan.Unknown).Detail
+			require.Contains(t, detail, "something answers at that address, but nothing listens on that port")
 			for e.HostOn("esx01") {
 				state := contracttest.Probe(t, n).State
 				require.True(t, state != plan.Unreachable || !e.HostOn("esx01"))

@@ -80,6 +80,8 @@ func (w *waits) tell(now time.Time, nodes []engine.NodeView) {
 		switch n.Waits { // without the numbers that change all the while
 		case want.Pausing:
 			key = "a pause"
+		case want.MaybeRising:
+			key = "its start"
 		case want.PersonAsked:
 			key = "a person"
 		case want.GateShut:

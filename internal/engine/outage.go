@@ -138,7 +138,7 @@ func (e *Engine) looksOver() bool {
 		return true
 	case e.MayGoLate() >= 0:
 		return false
-	case !e.StandsBehindGivenUp(): // for now: what is mute now and then gets no more time by that
+	case !e.StandsBehindGivenUp(): // what is mute at times gets no more time each time
 		return true
 	}
 	if e.settleBy.IsZero() {

@@ -98,9 +98,6 @@ func (e *Engine) whyOf(i int) (want.Why, string) {
 	if e.AsksAPerson(i) {
 		return want.Why{Code: want.PersonAsked, Node: i}, e.AskedFor(i)
 	}
-	if text := e.Hesitates(i); text != "" {
-		return want.Why{Code: want.UnderWay, Node: i}, text
-	}
 	if why := e.PutOff(i); why.Code != want.NothingToDo {
 		return why, e.Text(why)
 	}

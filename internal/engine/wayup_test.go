@@ -345,7 +345,7 @@ func TestWhatSaysThatItIsOffIsOff(t *testing.T) {
 	p.goOn(40*time.Second, say)
 	require.NotContains(t, p.commands, "stop nas")
 	for _, n := range p.e.View().Nodes {
-		require.True(t, n.ID != "box" || strings.HasPrefix(n.Why, "it does not answer, and may be starting up for up to "), n.Why)
+		require.True(t, n.ID != "box" || strings.HasPrefix(n.Why, "it may be starting up: nothing is told to it for up to "), n.Why)
 	}
 	states["box"] = plan.Off
 	p.goOn(time.Minute, say)

@@ -49,6 +49,8 @@ const (
 	PowerLost                    // a supply
 	CycleOwed                    // its outputs to go off and come on again: Ebbtide has no other way to start it
 	CutTogether                  // what hangs on another output, which is cut together with this one
+	MaybeRising                  // a time
+	NoAnswer                     // the node
 	MaybeCut                     // what came of a cut from before a crash
 	GateShut                     // a supply's recharge gate
 	NoJournal                    // the journal's disk
@@ -80,6 +82,8 @@ var whyTexts = [WhyCodes]string{
 	PowerLost:     "waiting for power: {}",
 	CycleOwed:     "waiting for a power cycle of {}: Ebbtide has no other way to start it",
 	CutTogether:   "waiting for {}, which is fed by another output that is cut at the same time",
+	MaybeRising:   "it may be starting up: nothing is told to it for up to {} more",
+	NoAnswer:      "it does not answer, and is asked again",
 	MaybeCut:      "waiting to see whether it was cut while Ebbtide was not running",
 	GateShut:      "waiting for {}",
 	NoJournal:     "waiting for the journal: nothing is started without it",
@@ -102,7 +106,7 @@ func (e *Wants) Text(w Why) string {
 	switch w.Code {
 	case NothingElse:
 		about = e.Graph.Node(w.Node).Type
-	case Pausing:
+	case Pausing, MaybeRising:
 		about = english.Span(max(0, w.Until.Sub(e.Now)).Round(time.Second))
 	case GivenUp:
 		about = w.verb.String() + " " + about

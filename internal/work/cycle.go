@@ -78,11 +78,14 @@ func (e *Works) putsOff(i int) bool {
 	return true
 }
 
-// PutOff says why a cut whose turn has come is put off: there is nothing to do about it if it is not.
+// PutOff says why a cut or a stop whose turn has come is put off: there is nothing to do about it if it is not.
 func (e *Works) PutOff(i int) want.Why {
 	w := e.nodes[i].work
-	if w == nil || w.verb != plan.Cut || w.phase != backingOff {
+	switch {
+	case w == nil:
 		return want.Why{Code: want.NothingToDo}
+	case w.verb != plan.Cut || w.phase != backingOff:
+		return e.hesitates(i)
 	}
 	if u := e.earlyFor(i); u >= 0 {
 		return want.Why{Code: want.CutTogether, Node: u}

@@ -18,11 +18,11 @@ func (e *Works) renew(i int) {
 		return
 	}
 	b := &e.Beliefs[i]
-	rising := b.Rising
-	b.Settled = plan.Unknown
 	if b.Doubt == plan.On || b.Doubt == plan.Starting {
 		e.HeardOnce(i, b.Doubt)
 	}
+	rising := b.Rising
+	b.Settled = plan.Unknown
 	b.Renew(e.NextOp)
 	if b.Rising = rising; decl.Kind != plan.VM { // a VM comes up with its host, if that does
 		b.Rising = e.Now.Add(e.PowerUpTime(i))

@@ -63,7 +63,7 @@ func (e *Works) unwanted(i int) {
 // it has booted.
 func (e *Works) startLapses(i int) {
 	b, soon := &e.Beliefs[i], e.Now.Add(shownWithin)
-	if e.Graph.Node(i).Kind == plan.VM && b.Answer != plan.Starting && soon.Before(b.Rising) {
+	if e.Given(i) && e.Graph.Node(i).Kind == plan.VM && b.Answer != plan.Starting && soon.Before(b.Rising) {
 		b.Rising = soon
 	}
 }

@@ -59,12 +59,14 @@ func (e *Works) resumeStop(i int) {
 
 // takenAt gives when a stop was taken, at the latest: one whose answer is on no record was by when it had to be answered.
 func (e *Works) takenAt(stop *ledger.Command) time.Time {
-	if by := stop.At.Add(AcceptWithin); stop.Answer == ledger.NoAnswer && by.Before(e.AwayFrom) {
+	by := stop.At.Add(AcceptWithin)
+	switch {
+	case stop.Answer != ledger.NoAnswer:
+		return stop.At
+	case by.Before(e.AwayFrom):
 		return by
-	} else if stop.Answer == ledger.NoAnswer {
-		return e.AwayFrom
 	}
-	return stop.At
+	return e.AwayFrom
 }
 
 // resumeStep takes up the step of a node whose command had no result.

@@ -3,8 +3,8 @@
 // decides neither when an outage begins nor when it is over: that is the engine's.
 //
 // step.go carries a step, guard.go collects evidence before its command and pass.go says whether that is enough, ladder.go is what follows
-// when it has no proof, cycle.go takes a supply through its power cycle, question.go asks and epoch.go ends what was believed, resume.go
-// takes up what was under way before a crash.
+// when it has no proof, haste.go when there is no time, and rest.go says what a node waits for meanwhile; cycle.go takes a supply through
+// its power cycle, question.go asks and epoch.go ends what was believed, resume.go takes up what was under way before a crash.
 package work
 
 import (

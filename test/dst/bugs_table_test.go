@@ -12,6 +12,7 @@ const (
 	workWorks         = "internal/work/works.go"
 	workWork          = "internal/work/work.go"
 	workEpoch         = "internal/work/epoch.go"
+	workHaste         = "internal/work/haste.go"
 	workLadder        = "internal/work/ladder.go"
 	workResume        = "internal/work/resume.go"
 	engineItself      = "internal/engine/engine.go"
@@ -137,7 +138,7 @@ var bugs = []bug{
 		{wantWant, "\treturn o.Lost[s.Node] && o.Due[s.stage][s.Node]", "\treturn (o.Lost[s.Node] || len(e.Graph.Feeds(s.Node)) > 1) && (o.Due[s.stage][s.Node] || len(e.Graph.Feeds(s.Node)) > 1)"},
 	}},
 	{name: "rule 11: the reserve is spent on waiting", edits: []edit{
-		{workLadder, "short := decl.Kind == plan.VM && e.Press[i] >= want.ForceVMs ||", "short :="},
+		{workHaste, "short := decl.Kind == plan.VM && e.Press[i] >= want.ForceVMs ||", "short :="},
 	}},
 	{name: "belief: one look proves a node off", edits: []edit{
 		{beliefEstate, "ProofLooks    = 2 ", "ProofLooks    = 1 "},
@@ -416,25 +417,25 @@ var bugs = []bug{
 		{workGuard, "return !e.CannotAnswer(user) && (", "return ("},
 	}},
 	{name: "ladder: what nothing reaches is waited for to the end of the battery", by: "./test/dst TestNotLost/an-output-was-cut-before-a-restart-and-its-ups-is-silent-since", edits: []edit{
-		{workLadder, "case e.isInVain(i), e.isPastHelp(i) && e.isInLastCall(i):", "case e.isInVain(i):"},
+		{workHaste, "case e.isInVain(i), e.isPastHelp(i) && e.isInLastCall(i):", "case e.isInVain(i):"},
 	}},
 	{name: "ladder: what hangs on an output that was cut has no last call", by: "./test/dst TestNotLost/an-output-was-cut-before-a-restart-and-its-ups-is-silent-since", edits: []edit{
-		{workLadder, "e.Graph.Node(d).Kind != plan.Supply && e.isInLastCall(d)", "d < 0"},
+		{workHaste, "e.Graph.Node(d).Kind != plan.Supply && e.isInLastCall(d)", "d < 0"},
 	}},
 	{name: "ladder: what is off by its BMC, and may boot, is waited for to the end", by: "./test/dst TestNotLost/a-second-failure-while-hosts-whose-bmc-says-off-may-boot", edits: []edit{
-		{workLadder, " || e.Beliefs[i].Answer == plan.Off && e.Rises(i)", ""},
+		{workHaste, " || e.Beliefs[i].Answer == plan.Off && e.Rises(i)", ""},
 	}},
 	{name: "ladder: a guest that does not answer is given up though its host may be told", by: "./test/dst TestRegressions/a-guest-that-does-not-answer-while-its-host-does", edits: []edit{
-		{workLadder, "return isMute && (e.IsMute(host) || e.IsOff(host))", "return e.IsMute(i)"},
+		{workHaste, "return isMute && (e.IsMute(host) || e.IsOff(host))", "return e.IsMute(i)"},
 	}},
 	{name: "permit: storage below a flush that was given up has no last call", by: "./test/dst TestNotLost/a-flush-under-way-in-the-last-call", edits: []edit{
 		{permitPermit, "e.Entry(cache).GivenUp.Has(plan.Flush)", "e.Entry(cache).GivenUp.Has(plan.Cut)"},
 	}},
 	{name: "ladder: a flush is waited for past the last call", by: "./test/dst TestNotLost/a-flush-under-way-in-the-last-call", edits: []edit{
-		{workLadder, "return e.IsLastCall(d) && e.IsTooLate(d)", "return e.IsLastCall(d) && d < 0"},
+		{workHaste, "return e.IsLastCall(d) && e.IsTooLate(d)", "return e.IsLastCall(d) && d < 0"},
 	}},
 	{name: "ladder: a power-off that does not show is waited for past the last call", by: "./test/dst TestStopped/a-power-off-that-its-bmc-denies", edits: []edit{
-		{workLadder, "w.force.cause != ledger.Hung && !e.MayGoYet(i)", "w.force.cause == ledger.Hung && !e.MayGoYet(i)"},
+		{workHaste, "w.force.cause != ledger.Hung && !e.MayGoYet(i)", "w.force.cause == ledger.Hung && !e.MayGoYet(i)"},
 	}},
 	{name: "pass: a stop that is told anew has the haste of before", by: "./test/dst TestRegressions/a-last-call-that-is-over-with-the-cut", edits: []edit{
 		{workPass, "\tc.Cause, c.Reason = \"\", \"\"\n", ""},
@@ -443,7 +444,7 @@ var bugs = []bug{
 		{beliefQuestions, "e.Now.Before(e.Beliefs[i].Going.Add(", "e.Last(i).Rung != plan.Force && e.Now.Before(e.Beliefs[i].Going.Add("},
 	}},
 	{name: "ladder: a flush is given up with minutes left for it", by: "./test/dst TestAllDone/a-flush-that-is-told-late", edits: []edit{
-		{workLadder, "return e.IsLastCall(d) && e.IsTooLate(d)", "return e.IsLastCall(d)"},
+		{workHaste, "return e.IsLastCall(d) && e.IsTooLate(d)", "return e.IsLastCall(d)"},
 	}},
 	{name: "questions: a power-off is done at once, or does nothing", by: "./test/dst TestAllDone/a-host-whose-power-off-takes-a-minute-and-a-half", edits: []edit{
 		{beliefQuestions, "\t\tif last.Attempt > 1 {\n", "\t\tif last.Attempt > 0 {\n"},
@@ -452,13 +453,13 @@ var bugs = []bug{
 		{workPass, "case len(dirty) == 0 && (len(on) == 0", "case (len(on) == 0"},
 	}},
 	{name: "ladder: a flush ends for a switch whose battery gives out", by: "./test/dst TestNotLost/storage-with-an-hour-behind-a-switch-with-minutes", edits: []edit{
-		{workLadder, "keepsIt := func(d int) bool { return e.IsLastCall(d) && e.IsTooLate(d) }", "keepsIt := func(d int) bool { return e.isInLastCall(d) }"},
+		{workHaste, "keepsIt := func(d int) bool { return e.IsLastCall(d) && e.IsTooLate(d) }", "keepsIt := func(d int) bool { return e.isInLastCall(d) }"},
 	}},
 	{name: "power: one word that says zero is the end", by: "./internal/power TestScripts", edits: []edit{
 		{"internal/power/tracker.go", "t.empty && !was && hadEnough", "t.empty && !was && !hadEnough"},
 	}},
 	{name: "ladder: what may be a plug keeps the storage below it on", by: "./test/dst TestStorageIsStopped/a-guest-of-a-machine-driven-by-a-program-refuses-its-stop", edits: []edit{
-		{workLadder, "return e.isBeyondReach(i) || isPlug && slices", "return e.isBeyondReach(i) || isPlug && i < 0 && slices"},
+		{workHaste, "return e.isBeyondReach(i) || isPlug && slices", "return e.isBeyondReach(i) || isPlug && i < 0 && slices"},
 	}},
 	{name: "want: a cache whose storage is off keeps our own machine on", by: "./test/dst TestNotLost/our-own-machine-after-a-flush-that-came-to-nothing", edits: []edit{
 		{"internal/want/want.go", "s.Verb != plan.Protect && e.IsCutOff(i) && !e.RunsOn(i, s.stage),\n\t\ts.Verb == plan.Flush && e.isGroundOff(i)", "s.Verb == plan.Stop && e.IsCutOff(i) && !e.RunsOn(i, s.stage)"},
@@ -470,7 +471,7 @@ var bugs = []bug{
 		{"internal/ledger/supply.go", "\t\tif n.Untried.Has(plan.Stop) {", "\t\tif n.Untried.Has(plan.Cut) {"},
 	}},
 	{name: "ladder: a guest that was just told to start is given up as beyond reach", by: "./test/dst TestRegressions/a-guest-that-starts-in-the-last-call", edits: []edit{
-		{workLadder, "\tcase e.Graph.Node(i).Kind != plan.VM:\n", "\tcase e.Graph.Node(i).Kind != plan.VM || e.Rises(i):\n"},
+		{workHaste, "\tcase e.Graph.Node(i).Kind != plan.VM:\n", "\tcase e.Graph.Node(i).Kind != plan.VM || e.Rises(i):\n"},
 	}},
 	{name: "pressure: the last call leaves storage the reserve alone", by: "./test/dst TestNotLost/storage-takes-longer-than-the-reserve", edits: []edit{
 		{foresightPressure, "last := max(reserve, e.lastTakes(k).Seconds())", "last := reserve"},

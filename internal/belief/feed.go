@@ -103,11 +103,13 @@ func (e *Estate) HasNoPower(i int) bool {
 	return len(sources) > 0 && !slices.ContainsFunc(sources, gives)
 }
 
-// HangsOnNothing reports whether the outlet is off that a node hangs on.
+// HangsOnNothing reports whether the outlet is off that a node hangs on: of one that does not answer, with its UPS silent,
+// nobody knows whether it is on again.
 func (e *Estate) HangsOnNothing(i int) bool {
-	return e.Ledger.Outage != nil && slices.ContainsFunc(e.Graph.Needs(i), func(d int) bool {
-		return e.Graph.Node(d).Kind == plan.Outlet && e.IsOff(d)
-	})
+	isDead := func(d int) bool {
+		return e.Graph.Node(d).Kind == plan.Outlet && e.IsOff(d) && (!e.IsMute(d) || !e.FeedIsUnheard(d))
+	}
+	return e.Ledger.Outage != nil && slices.ContainsFunc(e.Graph.Needs(i), isDead)
 }
 
 // IsMute reports whether the newest look at a node had no answer, or it can't be asked.

@@ -20,6 +20,7 @@ const (
 // Recorded takes a record at the moment at which it is durable, or would be if the journal's disk were there.
 func (r *Referee) Recorded(at time.Time, rec *ledger.Record) {
 	i, known := r.estate.Index(rec.Node)
+	r.newest = rec.At
 	switch rec.Kind {
 	case ledger.Opened:
 		r.begin(at)
@@ -45,6 +46,7 @@ func (r *Referee) Recorded(at time.Time, rec *ledger.Record) {
 func (r *Referee) begin(at time.Time) {
 	lost := r.forgetful
 	r.open, r.snapshot, r.hold, r.forgetful, r.observes, r.drill, r.drillUp = true, !r.has(Records), false, false, false, nil, false
+	r.unwatched = false
 	r.land()
 	for k := range r.supplies {
 		s := &r.supplies[k]

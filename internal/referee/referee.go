@@ -61,6 +61,8 @@ type Referee struct {
 
 	life          int       // numbers the lives of the controller: an intent of an earlier one allows no command
 	resumed       time.Time // when its present life began, if it is not the first
+	newest        time.Time // when the newest record was made: before a life, since then nobody was there, as far as anybody can know
+	unwatched     bool      // and that was so long that a supply may have failed unheard, in the open outage
 	resumedBefore time.Time // and the time before
 	open          bool
 	snapshot      bool
@@ -281,6 +283,7 @@ func (r *Referee) Told(at time.Time, i int, wrongly bool) {
 // That a cut did not come is forgotten too, unless it is on record.
 func (r *Referee) Resumed(at time.Time) {
 	r.life, r.resumed, r.resumedBefore = r.life+1, at, r.resumed
+	r.unwatched = r.unwatched || r.has(Records) && at.Sub(r.newest) > missedPoll
 	for k := range r.supplies {
 		s := &r.supplies[k]
 		s.missed, s.plain = s.missed || s.uncut, false

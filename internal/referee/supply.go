@@ -230,7 +230,7 @@ func (r *Referee) commit(s *supply, at time.Time, afterAll bool) {
 // mayBeCutAfterAll judges that a supply whose mains are there is to be cut: only one that failed in this outage, or may have, for something
 // that is off and comes on by nothing but that, and where nothing that it feeds is on, as far as anybody can know.
 func (r *Referee) mayBeCutAfterAll(s *supply, at time.Time) {
-	if !s.failed && s.speaks.IsZero() { // nor was it silent, in which it may have
+	if !s.failed && s.speaks.IsZero() && !r.unwatched { // nor was it silent, in which it may have
 		r.violate(at, 21, r.id(s.node)+" is to be cut, and did not fail")
 		return
 	}

@@ -263,9 +263,9 @@ var onStorage = []plan.Kind{plan.Host, plan.VM}
 // in the reserve.
 //
 // Nobody can see that of a node that has not answered for longer than a stop, or a power-off, may take since it was last told to, or
-// that somebody else has just told to, or has since it answered last, nor of a VM that has not answered since it came up with its host, nor of another that is silent
-// for longer than its start may take, since it was told to start or its power came back, or whose power came back where nobody can
-// know. What starts for longer than it may is not waited for.
+// that somebody else has just told to, or has since it answered last, nor of a VM that has not answered since it came up with its host,
+// nor of another that is silent for longer than its start may take, since it was told to start or its power came back, or whose power came
+// back where nobody can know. What starts for longer than it may is not waited for.
 func (r *Referee) rule6(c *command) string {
 	start, n := c.decl.Time(plan.Start), c.node
 	most := max(start.Within, start.Nominal)
@@ -280,17 +280,17 @@ func (r *Referee) rule6(c *command) string {
 	switch {
 	case c.stops() && !cutShort && n.now.State == plan.Starting && !starts && c.at.Sub(n.began) <= most && !r.cameUnseen(c.Node):
 		return c.decl.ID + " was told to stop while it starts"
-	case c.Verb == plan.Start && n.now.State == plan.Stopping && !stops && !r.unseenSince(c.at, c.Node, oldLook) && !r.isAskedInVain(c.Node):
+	case c.Verb == plan.Start && n.now.State == plan.Stopping && !stops && !r.goesUnseen(c):
 		return c.decl.ID + " was told to start while it stops"
 	default:
 		return ""
 	}
 }
 
-// isAskedInVain reports whether somebody else switched a node, and all that it was asked since then was in vain.
-func (r *Referee) isAskedInVain(i int) bool {
-	n := &r.nodes[i]
-	return r.unseen(i) && n.heard() == 0 && n.vain.After(n.meddled)
+// goesUnseen reports whether somebody else has just switched a node, or has, and all that it was asked since then was in vain.
+func (r *Referee) goesUnseen(c *command) bool {
+	inVain := r.unseen(c.Node) && c.node.heard() == 0 && c.node.vain.After(c.node.meddled)
+	return inVain || r.unseenSince(c.at, c.Node, oldLook)
 }
 
 // litUnseen reports whether somebody switched the outlet of a machine on, and a look at that may still be of before.

@@ -175,10 +175,10 @@ func (e *Estate) StopIsVoid(i int) bool {
 }
 
 // FollowDeparture follows an answer that a node has given for so many looks, for what its silence tells after that. Where silence has shown
-// it off one is enough, also where that was before a crash: whatever is off does not answer.
+// it off one is enough, also where that was before a crash: whatever is off does not answer. So it is where one said before that it is on.
 func (e *Estate) FollowDeparture(i int, state plan.State, looks int) {
 	if b := &e.Beliefs[i]; e.Graph.Node(i).OffAfter > 0 {
-		if b.Proof == BySilence || b.Proof == NoProof && e.WasOff(i) {
+		if b.Proof == BySilence || b.Proof == NoProof && e.WasOff(i) || b.Departure == Relit {
 			looks = ProofLooks
 		}
 		over := e.Now.Sub(b.Obeying.Add(-b.Adrift)) // by the clock, which may have been set: one look is not enough, but long after that

@@ -64,7 +64,9 @@ func (e *Engine) asksAgain(i int, state plan.State, older bool) bool {
 		b.Wavers = true
 	}
 	if b.Doubt != plan.Unknown && !e.TellsOfPower(i, state) { // it was contradicted, and says nothing now: neither counts
-		e.HeardOnce(i, b.Doubt)
+		if b.Doubt == plan.Stopping { // what says that it is up was taken down as it did
+			e.HeardOnce(i, b.Doubt)
+		}
 		b.Looks, b.Proof = 0, belief.NoProof
 		if belief.IsDown(b.Doubt) {
 			b.OnAt = time.Time{}

@@ -289,7 +289,7 @@ func (r *Referee) rule6(c *command) string {
 
 // goesUnseen reports whether somebody else has just switched a node, or has, and all that it was asked since then was in vain.
 func (r *Referee) goesUnseen(c *command) bool {
-	inVain := r.unseen(c.Node) && c.node.heard() == 0 && c.node.vain.After(c.node.meddled)
+	inVain := r.unseen(c.Node) && c.node.heard() == 0 && !c.node.vain.IsZero()
 	return inVain || r.unseenSince(c.at, c.Node, oldLook)
 }
 

@@ -18,9 +18,6 @@ func (e *Works) renew(i int) {
 		return
 	}
 	b := &e.Beliefs[i]
-	if b.Doubt == plan.On || b.Doubt == plan.Starting {
-		e.HeardOnce(i, b.Doubt)
-	}
 	rising := b.Rising
 	b.Settled = plan.Unknown
 	b.Renew(e.NextOp)

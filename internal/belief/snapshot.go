@@ -1,6 +1,8 @@
 package belief
 
 import (
+	"time"
+
 	"ebbtide/internal/ledger"
 	"ebbtide/internal/plan"
 )
@@ -32,6 +34,13 @@ func (e *Estate) LastSeen() []ledger.NodeState {
 func (e *Estate) wentAlone(i int) bool {
 	b, host := &e.Beliefs[i], e.HostOf(i)
 	return IsDown(b.Seen.State) && host >= 0 && !e.Beliefs[host].OnAt.Before(b.Since.Add(-ProofStands))
+}
+
+// RememberAlone takes down that a node went alone, before what tells that is forgotten.
+func (e *Estate) RememberAlone(i int) {
+	if e.wentAlone(i) {
+		e.Beliefs[i].OnAt = time.Time{}
+	}
 }
 
 // lateBy is how many times as long as it may an Unprotect may take that nobody waits for.

@@ -723,6 +723,9 @@ var bugs = []bug{
 	{name: "outlet: one that does not answer is off, with its ups silent", by: "./test/dst TestRegressions/an-outlet-whose-silent-ups-came-back-unheard", edits: []edit{
 		{"internal/belief/feed.go", "(!e.IsMute(d) || !e.FeedIsUnheard(d))", "(d >= 0)"},
 	}},
+	{name: "snapshot: that a vm went alone is forgotten with its silence", by: "./test/dst TestRegressions/switched-off-by-hand-before-its-host-lost-power", edits: []edit{
+		{"internal/belief/silence.go", "\t\te.RememberAlone(i)\n", ""},
+	}},
 	{name: "silence: what it has shown off may answer once and be off all the same", by: "./test/dst TestRegressions/one-answer-of-a-host-that-silence-has-shown-off", edits: []edit{
 		{"internal/belief/silence.go", "if b.Proof == BySilence || b.Proof == NoProof && e.WasOff(i) || b.Departure == Relit {", "if false {"},
 	}},

@@ -196,6 +196,19 @@ func (e *Estate) HeardOnce(i int, state plan.State) {
 	e.FollowDeparture(i, state, 1)
 }
 
+// Contradicted follows an answer that was to be asked for again, and is now silent: neither what it said nor what was known of it before
+// counts any more. Of one that said it is up, HeardOnce has taken that down as it came.
+func (e *Estate) Contradicted(i int) {
+	b := &e.Beliefs[i]
+	switch {
+	case b.Doubt == plan.Stopping:
+		e.HeardOnce(i, b.Doubt)
+	case IsDown(b.Doubt):
+		b.OnAt = time.Time{}
+	}
+	b.Looks, b.Proof = 0, NoProof
+}
+
 // HasReturned reports whether a node that was told to go off was seen to be back since, or on its way there with its power. What was on
 // while that may have come back, in the time that its stop may take, may go yet; but where its power is there, nothing rests on that.
 func (e *Estate) HasReturned(i int) bool {

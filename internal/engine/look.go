@@ -64,13 +64,7 @@ func (e *Engine) asksAgain(i int, state plan.State, older bool) bool {
 		b.Wavers = true
 	}
 	if b.Doubt != plan.Unknown && !e.TellsOfPower(i, state) { // it was contradicted, and says nothing now: neither counts
-		if b.Doubt == plan.Stopping { // what says that it is up was taken down as it did
-			e.HeardOnce(i, b.Doubt)
-		}
-		b.Looks, b.Proof = 0, belief.NoProof
-		if belief.IsDown(b.Doubt) {
-			b.OnAt = time.Time{}
-		}
+		e.Contradicted(i)
 		e.Touch(i)
 	}
 	if e.Under[i] >= 0 || b.Twice || b.Wavers || !torn && !e.IsOdd(i, state) || !e.TellsOfPower(i, state) {

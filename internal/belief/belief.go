@@ -22,6 +22,7 @@ type Belief struct {
 	Silent    time.Time        // since when it has not answered; zero: it answers, or nobody asked
 	Settled   plan.State       // on or off, as it was last proven to be; Unknown: nobody knows what became of it
 	OnAt      time.Time        // when it was last seen on, in this epoch or before it; zero: it was told to go off, or seen to, since
+	Belied    bool             // an outlet that is off, and on which something has answered since
 	Departure Departure
 	motion
 	hesitation
@@ -128,6 +129,11 @@ const (
 
 func (p Proof) String() string {
 	return [...]string{"nothing", "one look", "two looks in a row", "its silence after an accepted stop"}[p]
+}
+
+// isUp reports whether the newest look showed a node up, or on its way.
+func (b *Belief) isUp() bool {
+	return b.Answer == plan.On || b.Answer == plan.Starting || b.Answer == plan.Stopping
 }
 
 // Renew begins a new epoch of a node. What was sent to it before may still be on its way.

@@ -138,7 +138,7 @@ func (b *Belief) take(seen plan.Observation, question ledger.Op, asked time.Time
 	if seen.State == plan.Gone && same {
 		seen.Detail = cmp.Or(seen.Detail, b.Seen.Detail)
 	}
-	b.Seen, b.SeenAt, b.Look, b.Silent = seen, asked, question, time.Time{}
+	b.Seen, b.SeenAt, b.Look, b.Silent, b.Belied = seen, asked, question, time.Time{}, false
 	if seen.State == plan.Stopping || IsDown(seen.State) {
 		b.OnAt = time.Time{}
 	}

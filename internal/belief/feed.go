@@ -103,13 +103,32 @@ func (e *Estate) HasNoPower(i int) bool {
 	return len(sources) > 0 && !slices.ContainsFunc(sources, gives)
 }
 
-// HangsOnNothing reports whether the outlet is off that a node hangs on: of one that does not answer, with its UPS silent,
-// nobody knows whether it is on again.
+// HangsOnNothing reports whether the outlet is off that a node hangs on: nothing that does has answered since. Of an outlet that does not
+// answer, with its UPS silent, nobody knows whether it is on again.
 func (e *Estate) HangsOnNothing(i int) bool {
 	isDead := func(d int) bool {
-		return e.Graph.Node(d).Kind == plan.Outlet && e.IsOff(d) && (!e.IsMute(d) || !e.FeedIsUnheard(d))
+		return e.Graph.Node(d).Kind == plan.Outlet && e.ShowsDark(d) && (!e.IsMute(d) || !e.FeedIsUnheard(d))
 	}
 	return e.Ledger.Outage != nil && slices.ContainsFunc(e.Graph.Needs(i), isDead)
+}
+
+// ShowsDark reports whether a node is off, and nothing that hangs on it, if it is an outlet, has said since that it is up.
+func (e *Estate) ShowsDark(i int) bool { return e.IsOff(i) && !e.Beliefs[i].Belied }
+
+// BelieOutlets follows a node that says that it is up, twice if it was proven off: the outlet that it hangs on, and that was off, has been
+// switched on since, or tells no truth. It gives those outlets.
+func (e *Estate) BelieOutlets(i int) (belied []int) {
+	b := &e.Beliefs[i]
+	if !b.isUp() || b.Looks < ProofLooks && e.WasOff(i) {
+		return nil
+	}
+	for _, d := range e.Graph.Needs(i) {
+		if o := &e.Beliefs[d]; e.Graph.Node(d).Kind == plan.Outlet && e.ShowsDark(d) && o.AskedAt.Before(b.AskedAt) {
+			o.Belied = true
+			belied = append(belied, d)
+		}
+	}
+	return belied
 }
 
 // IsMute reports whether the newest look at a node had no answer, or it can't be asked.

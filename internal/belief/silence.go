@@ -92,8 +92,7 @@ func (e *Estate) wentWithItsHost(i int) bool {
 // those hosts.
 func (e *Estate) DisproveHosts(i int) (disproved []int) {
 	b := &e.Beliefs[i]
-	isUp := b.Answer == plan.On || b.Answer == plan.Starting || b.Answer == plan.Stopping
-	if e.HostOf(i) < 0 || !isUp || b.Looks < ProofLooks && e.WasOff(i) {
+	if e.HostOf(i) < 0 || !b.isUp() || b.Looks < ProofLooks && e.WasOff(i) {
 		return nil
 	}
 	hosts := e.mayRunOn(i)

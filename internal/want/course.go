@@ -180,7 +180,7 @@ type dead struct{ off, mute bool }
 
 func (e *Wants) faceOf(i int) face {
 	mayBeDead := e.IsCutOff(i) || e.HangsOnNothing(i) || e.Graph.Node(i).Kind == plan.Outlet
-	return face{up: e.ShowsUp(i), goes: e.Goes(i), dead: dead{e.IsOff(i), mayBeDead && e.IsMute(i)}}
+	return face{up: e.ShowsUp(i), goes: e.Goes(i), dead: dead{e.ShowsDark(i), mayBeDead && e.IsMute(i)}}
 }
 
 // touchUsers has judged anew what is judged by the face of a node: what runs on it as a host, what keeps its data on it, and what answers

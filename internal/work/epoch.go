@@ -53,6 +53,10 @@ func (e *Works) SettleIn(i int) {
 		e.SettleIn(h)
 		e.Touch(h)
 	}
+	for _, d := range e.BelieOutlets(i) {
+		e.Touch(d)
+		e.Probe(d)
+	}
 	was, isOutlet := e.Beliefs[i].Settled, e.Graph.Node(i).Kind == plan.Outlet
 	says := func(state plan.State) bool { return isOutlet && e.Beliefs[i].Answer == state }
 	switch {

@@ -136,6 +136,7 @@ var leftOut = map[string]string{
 	"referee.Referee.Avoidable":  "is counted alone",
 	"referee.supply.triggeredAt": "for Avoidable alone",
 	"referee.Referee.estate":     "never changes",
+	"referee.Referee.clockSet":   "no explored world sets one",
 	"referee.Referee.newest":     "for an excuse of rule 21 alone, that no explored estate has a use for",
 	"referee.Referee.policy":     "never changes",
 	"referee.Referee.clock":      "the time of the last poll, which is now",

@@ -88,6 +88,9 @@ func (r *Referee) goesSoon(at time.Time, i int) bool {
 	n := &r.nodes[i]
 	heard := n.said == plan.Stopping && n.vain.IsZero() && !n.lied && !n.cameAt.Before(n.saidAt) && n.cameAt.After(r.resumed)
 	if n.toldBy == plan.Force {
+		if n.toldAt.Before(r.clockSet) && r.clockSet.Before(r.resumed) { // for how long it has been going is on no record
+			return false
+		}
 		if n.intent.again { // what did not heed one power-off gets no time for the next
 			return false
 		}

@@ -61,6 +61,7 @@ type Referee struct {
 
 	life          int       // numbers the lives of the controller: an intent of an earlier one allows no command
 	resumed       time.Time // when its present life began, if it is not the first
+	clockSet      time.Time // when the clock was set
 	newest        time.Time // when the newest record was made: before a life, since then nobody was there, as far as anybody can know
 	unwatched     bool      // and that was so long that a supply may have failed unheard, in the open outage
 	resumedBefore time.Time // and the time before
@@ -294,6 +295,9 @@ func (r *Referee) Resumed(at time.Time) {
 		}
 	}
 }
+
+// ClockSet tells that the clock was set: to a later life what is on record of before that was long ago, or has only just been.
+func (r *Referee) ClockSet(at time.Time) { r.clockSet = at }
 
 // Forgot tells that records are lost for good which Recorded was told.
 func (r *Referee) Forgot() {

@@ -726,6 +726,9 @@ var bugs = []bug{
 	{name: "snapshot: that a vm went alone is forgotten with its silence", by: "./test/dst TestRegressions/switched-off-by-hand-before-its-host-lost-power", edits: []edit{
 		{"internal/belief/silence.go", "\t\te.RememberAlone(i)\n", ""},
 	}},
+	{name: "outlet: it is off, though what hangs on it answers", by: "./test/dst TestRegressions/switched-on-by-hand-and-answers-as-its-output-is-to-be-cut", edits: []edit{
+		{"internal/belief/feed.go", "e.IsOff(i) && !e.Beliefs[i].Belied", "e.IsOff(i)"},
+	}},
 	{name: "silence: what it has shown off may answer once and be off all the same", by: "./test/dst TestRegressions/one-answer-of-a-host-that-silence-has-shown-off", edits: []edit{
 		{"internal/belief/silence.go", "if b.Proof == BySilence || b.Proof == NoProof && e.WasOff(i) || b.Departure == Relit {", "if false {"},
 	}},

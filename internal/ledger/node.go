@@ -235,7 +235,7 @@ func (n *Node) begun(verb plan.Verb, r *Record) {
 		Verb: verb, Rung: *r.Verb, Op: r.Op, Attempt: r.Attempt, Open: true, Cause: r.Cause, Reason: r.Reason,
 		Earlier: earlier, Was: was, Taken: n.Last.Taken, Heard: r.State == nil, At: r.At.Round(0).UTC(), Asked: asked,
 	}
-	if verb == plan.Stop && n.Lit == SeenStarting { // none is sent to what is on its way up
+	if *r.Verb == plan.Stop && n.Lit == SeenStarting { // a power-off is sent to what is on its way up, too, and may reach nobody
 		n.Lit = Unlit
 	}
 	switch verb {

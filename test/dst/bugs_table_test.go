@@ -729,6 +729,9 @@ var bugs = []bug{
 	{name: "outlet: it is off, though what hangs on it answers", by: "./test/dst TestRegressions/switched-on-by-hand-and-answers-as-its-output-is-to-be-cut", edits: []edit{
 		{"internal/belief/feed.go", "e.IsOff(i) && !e.Beliefs[i].Belied", "e.IsOff(i)"},
 	}},
+	{name: "epoch: with a power-off that reaches nobody a start is forgotten", by: "./test/dst TestRegressions/a-power-off-reaches-nobody-while-it-starts", edits: []edit{
+		{"internal/ledger/node.go", "*r.Verb == plan.Stop && n.Lit == SeenStarting", "verb == plan.Stop && n.Lit == SeenStarting"},
+	}},
 	{name: "silence: what it has shown off may answer once and be off all the same", by: "./test/dst TestRegressions/one-answer-of-a-host-that-silence-has-shown-off", edits: []edit{
 		{"internal/belief/silence.go", "if b.Proof == BySilence || b.Proof == NoProof && e.WasOff(i) || b.Departure == Relit {", "if false {"},
 	}},

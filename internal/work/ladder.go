@@ -125,12 +125,20 @@ func (e *Works) isStillToBeTold(i int) bool {
 	switch {
 	case !e.wasSent(i) && e.SettlesSoon(i): // it can be then
 		e.wait(i)
-	case e.tries(i) == 0 && e.ShowsUp(i) && !e.unsettled(i): // it can be now
+	case (e.tries(i) == 0 || e.isBackUntold(i)) && e.ShowsUp(i) && !e.unsettled(i): // it can be now
 		e.again(i)
 	default:
 		return false
 	}
 	return true
+}
+
+// isBackUntold reports whether a node is up again of whose stop nothing has come to it: it is asked to go, and not powered off for that it
+// did not. In the reserve there is no time for that.
+func (e *Works) isBackUntold(i int) bool {
+	b, last := &e.Beliefs[i], e.Last(i)
+	isBack := b.Answer == plan.On && b.Since.After(last.At)
+	return last.Verb == plan.Stop && last.Reach() == ledger.NotReached && isBack && e.Press[i] < want.ReserveReached
 }
 
 // isStillToCome goes on with a start whose time is over, where its node is on its way, and reports whether it does.

@@ -268,6 +268,16 @@ func (e *Works) Commanded(i int, op ledger.Op, outcome ledger.Outcome, detail st
 	return true
 }
 
+// countAnew counts the time of a command from when it was taken, and not from when it left; nor from when one left before it that came to
+// nobody.
+func (e *Works) countAnew(i int, outcome ledger.Outcome) {
+	w, last := e.nodes[i].work, e.Last(i)
+	w.sent = e.Now
+	if w.rung == plan.Stop && outcome == ledger.Done && last.Attempt > 1 && last.Earlier == ledger.NotReached {
+		w.deadline = e.Now.Add(max(e.Graph.Node(i).Time(plan.Stop).Within, FirstLook))
+	}
+}
+
 func (e *Works) commanded(i int, op ledger.Op, outcome ledger.Outcome, detail string) {
 	w := e.nodes[i].work
 	// which its silence rests on
@@ -282,7 +292,7 @@ func (e *Works) commanded(i int, op ledger.Op, outcome ledger.Outcome, detail st
 		ledger.Done: ledger.WasAccepted, ledger.TimedOut: ledger.NobodyKnows,
 		ledger.Unreached: ledger.WasUnreached,
 	}[outcome]
-	w.sent = e.Now // its time counts from when it was taken, and not from when it left
+	e.countAnew(i, outcome)
 	e.setInMotion(i, outcome)
 	switch outcome {
 	case ledger.Done:

@@ -61,6 +61,24 @@ func TestNotLost(t *testing.T) {
 	})
 }
 
+// TestAskedFirst plays scenarios in which a stop comes to nobody, and its node answers after that, with much time left: it is asked to go,
+// and no power-off comes to it.
+func TestAskedFirst(t *testing.T) {
+	t.Parallel()
+	replay(t, "testdata/asked/*.yaml", func(t *testing.T, r *sim.Result) {
+		forced := map[ledger.Op]string{}
+		for _, rec := range r.Records {
+			switch {
+			case rec.Kind == ledger.Intent && *rec.Verb == plan.Force:
+				forced[rec.Op] = rec.Node
+			case rec.Kind == ledger.Accepted && rec.Outcome == ledger.Unreached:
+				delete(forced, rec.Op)
+			}
+		}
+		require.Empty(t, forced)
+	})
+}
+
 // TestSoonBack plays scenarios in which all is back within five minutes of when Ebbtide runs again, and nobody is told to start anything by
 // hand.
 func TestSoonBack(t *testing.T) {

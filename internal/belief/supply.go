@@ -48,8 +48,9 @@ type voice struct {
 	OffUntil  time.Time // when its output was last off, or may have been: its reading said so, or there was none
 }
 
-// fitness is whether a supply that is on line is too hot or browned out for what the policy allows.
+// fitness is whether a supply that is on line is too hot or browned out for what the policy allows, and whether it stays on line.
 type fitness struct {
+	hunts   int  // how often its mains have come back since it failed, and did not stay
 	harmful bool // as its last reading has it: see IsUnfit
 	Unfit   bool // as its condition has it
 	Sags    bool // its input is browned out, for however short a time, and the policy watches that: nothing is started on it
@@ -189,12 +190,29 @@ func (e *Estate) GateOf(k int) Gate {
 	return NoGate
 }
 
+// mostHunts is how often mains may come back that do not stay, until the next time is nothing to wait for: they hunt.
+const mostHunts = 3
+
+// FollowHunting follows the mains of a supply that has failed, on record, as its condition changes.
+func (s *Supply) FollowHunting(now Condition, isOut bool) {
+	switch {
+	case !isOut:
+		s.hunts = 0
+	case s.Condition == Returning && now == OnBattery:
+		s.hunts = min(s.hunts+1, mostHunts)
+	}
+}
+
+// mayStay reports whether the mains of a supply that failed are there again, not for long enough to count, and may stay: those that hunt, a
+// few seconds there and a few away, would keep everything from being told to go until its battery is empty.
+func (s *Supply) mayStay() bool { return s.Condition == Returning && s.hunts < mostHunts }
+
 // Refeed finds which nodes may be started as far as power goes: each has a feed on which things may be started, or none of
 // its own, and so has all that it needs.
 func (e *Estate) Refeed() {
 	e.firm = e.Graph.Scope(func(i int) bool {
 		k := e.Ledger.SupplyOf[i]
-		return k >= 0 && e.Standing(k).IsDark() && e.Supplies[k].Condition != Returning && e.Supplies[k].Lapse != JustBack &&
+		return k >= 0 && e.Standing(k).IsDark() && !e.Supplies[k].mayStay() && e.Supplies[k].Lapse != JustBack &&
 			!e.Supplies[k].InVain
 	})
 	for i := range e.Beliefs {

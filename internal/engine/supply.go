@@ -356,6 +356,7 @@ func (e *Engine) recondition() {
 		changed = changed || vain != s.InVain
 		s.InVain = vain
 		changed = e.FollowFeeding(k) || changed // after s.Mute
+		s.FollowHunting(now, e.Standing(k).IsOut())
 		s.Condition = now
 	}
 	if !changed {

@@ -381,11 +381,14 @@ func (r *Referee) justMeddled(at time.Time, i int) bool {
 		(asked && gone || at.Sub(n.meddled) <= r.fresh(at, i))
 }
 
+// laterRounds are those in which a command asks others once more, after what did not answer was asked for the last time (docs/adr/0015).
+const laterRounds = 3
+
 // inVain reports whether a node was asked in vain so short a time ago that a command may rest on that. It counts from the question: that no
-// answer came is known when its time is over.
+// answer came is known when its time is over, and the slowest of the others is waited for in each round after that.
 func (r *Referee) inVain(at time.Time, i int) bool {
 	vain := r.nodes[i].vain
-	return !vain.IsZero() && at.Sub(vain) <= guarded+max(r.slowest, slowness)
+	return !vain.IsZero() && at.Sub(vain) <= guarded+laterRounds*max(r.slowest, slowness)
 }
 
 func (r *Referee) id(i int) string { return r.estate.Node(i).ID }

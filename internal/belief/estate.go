@@ -34,7 +34,6 @@ const (
 	usualOffDelay = 20 * time.Second // NUT's own, where the run book does not say
 	usualOnDelay  = 30 * time.Second // NUT's own, where the run book does not say
 	Unwatched     = 8 * time.Second  // for so long an output may be off and on again without having been seen
-	longOver      = 2 * time.Minute  // for so long, by a clock that may have been set, the time of a stop has been over for certain
 )
 
 // Estate is what is known and believed of an estate: what is on record, what was seen of its nodes, what its supplies say.

@@ -175,15 +175,14 @@ func (e *Estate) StopIsVoid(i int) bool {
 }
 
 // FollowDeparture follows an answer that a node has given for so many looks, for what its silence tells after that. Where silence has shown
-// it off one is enough, also where that was before a crash: whatever is off does not answer. So it is where one said before that it is on.
+// it off one is enough, also where that was before a crash: whatever is off does not answer. So is one that says on when the time of its
+// stop is over, by the clock at least, which may have been set while Ebbtide was away.
 func (e *Estate) FollowDeparture(i int, state plan.State, looks int) {
 	if b := &e.Beliefs[i]; e.Graph.Node(i).OffAfter > 0 {
-		if b.Proof == BySilence || b.Proof == NoProof && e.WasOff(i) || b.Departure == Relit {
+		if b.Proof == BySilence || b.Proof == NoProof && e.WasOff(i) {
 			looks = ProofLooks
 		}
-		over := e.Now.Sub(b.Obeying.Add(-b.Adrift)) // by the clock, which may have been set: one look is not enough, but long after that
-		byClock := looks >= ProofLooks && over >= 0 || over >= longOver
-		b.Departure = b.Departure.next(state, looks, e.wasPowered(i), byClock || !e.Now.Before(b.Obeying))
+		b.Departure = b.Departure.next(state, looks, e.wasPowered(i), !e.Now.Before(b.Obeying.Add(-b.Adrift)))
 	}
 }
 

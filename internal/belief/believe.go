@@ -52,6 +52,7 @@ func (e *Estate) takeWord(i int, seen plan.Observation, question ledger.Op, aske
 	if seen.State == plan.On && !isAgain && !asked.Before(b.Falling) { // of what was told to go it may be of before
 		b.OnAt = asked
 	}
+	e.followAlone(i, seen.State)
 	e.FollowDeparture(i, seen.State, b.Looks)
 	e.weigh(i)
 	e.followMotion(i, !same || wasSilent)

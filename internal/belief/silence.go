@@ -14,7 +14,6 @@ import (
 func (e *Estate) believeSilence(i int, question ledger.Op, asked time.Time) {
 	decl, b := e.Graph.Node(i), &e.Beliefs[i]
 	if e.mayHaveComeWithHost(i) {
-		e.RememberAlone(i)
 		b.Proof, b.Looks, b.Seen.State = NoProof, 0, plan.Unknown
 	}
 	if b.Proof == NoProof && e.wentWithItsHost(i) {

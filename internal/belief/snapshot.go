@@ -16,7 +16,7 @@ func (e *Estate) LastSeen() []ledger.NodeState {
 	for i := range e.Beliefs {
 		b := &e.Beliefs[i]
 		ns := ledger.NodeState{Node: e.ID(i), Late: e.Now.Before(b.Late)}
-		wasOn := e.Now.Sub(b.OnAt) < TrustLast && !IsDown(b.Doubt) && !e.wentAlone(i)
+		wasOn := e.Now.Sub(b.OnAt) < TrustLast && !IsDown(b.Doubt)
 		if ns.Late && !wasOn && !e.Rises(i) {
 			list = append(list, ns)
 		}
@@ -36,10 +36,20 @@ func (e *Estate) wentAlone(i int) bool {
 	return IsDown(b.Seen.State) && host >= 0 && !e.Beliefs[host].OnAt.Before(b.Since.Add(-ProofStands))
 }
 
-// RememberAlone takes down that a node went alone, before what tells that is forgotten.
-func (e *Estate) RememberAlone(i int) {
-	if e.wentAlone(i) {
-		e.Beliefs[i].OnAt = time.Time{}
+// followAlone takes down who went alone, as a node has answered outside an outage, or its host: what either says, or is taken to say, after
+// that tells nothing of it.
+func (e *Estate) followAlone(i int, state plan.State) {
+	if e.Ledger.Outage != nil {
+		return
+	}
+	asked := []int{i}
+	if state == plan.On && e.Graph.Node(i).Kind == plan.Host {
+		asked = e.Graph.Users(i)
+	}
+	for _, u := range asked {
+		if e.wentAlone(u) {
+			e.Beliefs[u].OnAt = time.Time{}
+		}
 	}
 }
 

@@ -18,7 +18,6 @@ func (e *Works) renew(i int) {
 		return
 	}
 	b := &e.Beliefs[i]
-	e.RememberAlone(i)
 	rising := b.Rising
 	b.Settled = plan.Unknown
 	b.Renew(e.NextOp)

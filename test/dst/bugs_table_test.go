@@ -723,8 +723,8 @@ var bugs = []bug{
 	{name: "outlet: one that does not answer is off, with its ups silent", by: "./test/dst TestRegressions/an-outlet-whose-silent-ups-came-back-unheard", edits: []edit{
 		{"internal/belief/feed.go", "(!e.IsMute(d) || !e.FeedIsUnheard(d))", "(d >= 0)"},
 	}},
-	{name: "snapshot: that a vm went alone is forgotten with its silence", by: "./test/dst TestRegressions/switched-off-by-hand-before-its-host-lost-power", edits: []edit{
-		{"internal/belief/silence.go", "\t\te.RememberAlone(i)\n", ""},
+	{name: "snapshot: a vm that went alone went with its host", by: "./test/dst TestRegressions/switched-off-by-hand-before-its-host-lost-power", edits: []edit{
+		{"internal/belief/believe.go", "\te.followAlone(i, seen.State)\n", ""},
 	}},
 	{name: "outlet: it is off, though what hangs on it answers", by: "./test/dst TestRegressions/switched-on-by-hand-and-answers-as-its-output-is-to-be-cut", edits: []edit{
 		{"internal/belief/feed.go", "e.IsOff(i) && !e.Beliefs[i].Belied", "e.IsOff(i)"},

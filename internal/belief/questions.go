@@ -71,6 +71,12 @@ func (e *Estate) AnswersAtLast(i int) bool {
 	return n.Untried.Has(plan.Stop) && e.IsUp(i) && n.Relapses+1 < max(e.Graph.Node(i).Attempts, 2)
 }
 
+// IsBackUntold reports whether a node has said that it is on since its last stop, or power-off, left, and none has come to it.
+func (e *Estate) IsBackUntold(i int) bool {
+	b, last := &e.Beliefs[i], e.Last(i)
+	return last.Verb == plan.Stop && last.Reach() == ledger.NotReached && b.Answer == plan.On && b.Since.After(last.At)
+}
+
 // StartsAtLast reports whether a node is off whose start was given up without having reached it, and may be told once more: it says so, or
 // it has gone since, and was not told at all.
 func (e *Estate) StartsAtLast(i int) bool {

@@ -54,8 +54,8 @@ func (e *Works) forgetHaste(i int) {
 		w.force = force{}
 	case w.force.cause.IsHaste() && e.Press[i] == want.NoPressure && !e.wasSent(i):
 		w.beStop()
-	case w.rung == plan.Force && w.force.cause == ledger.Overtime && e.isBackUntold(i):
-		w.beStop()
+	case w.rung == plan.Force && e.isBackUntold(i):
+		e.askFirst(i)
 	}
 }
 

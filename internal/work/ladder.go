@@ -125,7 +125,10 @@ func (e *Works) isStillToBeTold(i int) bool {
 	switch {
 	case !e.wasSent(i) && e.SettlesSoon(i): // it can be then
 		e.wait(i)
-	case (e.tries(i) == 0 || e.isBackUntold(i)) && e.ShowsUp(i) && !e.unsettled(i): // it can be now
+	case e.tries(i) == 0 && e.ShowsUp(i) && !e.unsettled(i): // it can be now
+		e.again(i)
+	case e.isBackUntold(i) && !e.unsettled(i):
+		e.askFirst(i)
 		e.again(i)
 	default:
 		return false
@@ -133,12 +136,17 @@ func (e *Works) isStillToBeTold(i int) bool {
 	return true
 }
 
-// isBackUntold reports whether a node is up again of whose stop nothing has come to it: it is asked to go, and not powered off for that it
-// did not. In the reserve there is no time for that.
+// isBackUntold reports whether what is to be powered off is asked to go instead: there is time, and it was never told.
 func (e *Works) isBackUntold(i int) bool {
-	b, last := &e.Beliefs[i], e.Last(i)
-	isBack := b.Answer == plan.On && b.Since.After(last.At)
-	return last.Verb == plan.Stop && last.Reach() == ledger.NotReached && isBack && e.Press[i] < want.ReserveReached
+	w := e.nodes[i].work
+	mayAsk := (w.rung == plan.Stop || w.force.cause == ledger.Overtime) && w.asked < 2 // what takes none, though it answers, is powered off
+	return mayAsk && e.Press[i] < want.ReserveReached && e.IsBackUntold(i)
+}
+
+// askFirst goes back to the stop of what was to be powered off.
+func (e *Works) askFirst(i int) {
+	e.nodes[i].work.beStop()
+	e.nodes[i].work.asked++
 }
 
 // isStillToCome goes on with a start whose time is over, where its node is on its way, and reports whether it does.
@@ -270,7 +278,7 @@ func (e *Works) power(i int, cause ledger.Cause, why string) {
 	e.dropGuard(i)
 	*w = work{
 		step: w.step, verb: w.verb, rung: plan.Force, phase: verifying, answer: w.answer, placed: w.placed, resumed: w.resumed,
-		pace: pace{since: w.since}, force: force{cause, why},
+		pace: pace{since: w.since}, force: force{cause, why}, asked: w.asked,
 	}
 	w.deadline = e.Now.Add(max(e.Graph.Node(i).Time(plan.Force).Within, FirstLook))
 	e.ask(i) // what uses it may have come up since it was told to stop

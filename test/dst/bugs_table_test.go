@@ -736,7 +736,7 @@ var bugs = []bug{
 		{"internal/belief/supply.go", "s.Condition == Returning && s.hunts < mostHunts", "s.Condition == Returning"},
 	}},
 	{name: "ladder: what no stop came to is powered off as it answers", by: "./test/dst TestAskedFirst/it-answers-after-its-power-off-came-to-nobody", edits: []edit{
-		{workGuard, "w.force.cause == ledger.Overtime && e.isBackUntold(i)", "i < 0"},
+		{workGuard, "w.rung == plan.Force && e.isBackUntold(i)", "i < 0"},
 	}},
 	{name: "silence: what it has shown off may answer once and be off all the same", by: "./test/dst TestRegressions/one-answer-of-a-host-that-silence-has-shown-off", edits: []edit{
 		{"internal/belief/silence.go", "if b.Proof == BySilence || b.Proof == NoProof && e.WasOff(i) {", "if false {"},

@@ -131,11 +131,6 @@ func (p Proof) String() string {
 	return [...]string{"nothing", "one look", "two looks in a row", "its silence after an accepted stop"}[p]
 }
 
-// isUp reports whether the newest look showed a node up, or on its way.
-func (b *Belief) isUp() bool {
-	return b.Answer == plan.On || b.Answer == plan.Starting || b.Answer == plan.Stopping
-}
-
 // Renew begins a new epoch of a node. What was sent to it before may still be on its way.
 func (b *Belief) Renew(before ledger.Op) {
 	*b = Belief{

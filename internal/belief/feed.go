@@ -118,12 +118,11 @@ func (e *Estate) ShowsDark(i int) bool { return e.IsOff(i) && !e.Beliefs[i].Beli
 // BelieOutlets follows a node that says that it is up, twice if it was proven off: the outlet that it hangs on, and that was off, has been
 // switched on since, or tells no truth. It gives those outlets.
 func (e *Estate) BelieOutlets(i int) (belied []int) {
-	b := &e.Beliefs[i]
-	if !b.isUp() || b.Looks < ProofLooks && e.WasOff(i) {
+	if !e.saysUp(i) {
 		return nil
 	}
 	for _, d := range e.Graph.Needs(i) {
-		if o := &e.Beliefs[d]; e.Graph.Node(d).Kind == plan.Outlet && e.ShowsDark(d) && o.AskedAt.Before(b.AskedAt) {
+		if o := &e.Beliefs[d]; e.Graph.Node(d).Kind == plan.Outlet && e.ShowsDark(d) && o.AskedAt.Before(e.Beliefs[i].AskedAt) {
 			o.Belied = true
 			belied = append(belied, d)
 		}

@@ -90,8 +90,7 @@ func (e *Estate) wentWithItsHost(i int) bool {
 // silence after that does not tell either. A service shows nothing of the machine that it is asked on: others may answer for it. It gives
 // those hosts.
 func (e *Estate) DisproveHosts(i int) (disproved []int) {
-	b := &e.Beliefs[i]
-	if e.HostOf(i) < 0 || !b.isUp() || b.Looks < ProofLooks && e.WasOff(i) {
+	if e.HostOf(i) < 0 || !e.saysUp(i) {
 		return nil
 	}
 	hosts := e.mayRunOn(i)
@@ -105,6 +104,12 @@ func (e *Estate) DisproveHosts(i int) (disproved []int) {
 		}
 	}
 	return disproved
+}
+
+// saysUp reports whether a node says that it is up, or on its way, twice if it was proven off.
+func (e *Estate) saysUp(i int) bool {
+	b := &e.Beliefs[i]
+	return (e.ShowsUp(i) || b.Answer == plan.Stopping) && (b.Looks >= ProofLooks || !e.WasOff(i))
 }
 
 // mayRunOn lists the hosts on one of which a guest is, if it is up: its own, or any, of a VM that is not bound to one.

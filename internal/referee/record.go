@@ -20,7 +20,7 @@ const (
 // Recorded takes a record at the moment at which it is durable, or would be if the journal's disk were there.
 func (r *Referee) Recorded(at time.Time, rec *ledger.Record) {
 	i, known := r.estate.Index(rec.Node)
-	r.newest = rec.At
+	r.newest = at
 	switch rec.Kind {
 	case ledger.Opened:
 		r.begin(at)

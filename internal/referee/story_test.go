@@ -241,8 +241,8 @@ func (s *story) supplyChanges(p *referee.Poll, how string) {
 }
 
 func (s *story) opens(drill bool, ids []string) {
-	rec := ledger.Record{At: s.now, Kind: ledger.Opened, Opening: ledger.Opening{Mode: ledger.ModeRun}}
-	snapshot := ledger.Record{At: s.now, Kind: ledger.Snapshot}
+	rec := ledger.Record{Kind: ledger.Opened, Opening: ledger.Opening{Mode: ledger.ModeRun}}
+	snapshot := ledger.Record{Kind: ledger.Snapshot}
 	if drill {
 		rec.Mode, rec.Scope, ids = ledger.ModeDrill, ids, nil
 	}
@@ -291,7 +291,7 @@ func one[W ~string](s *story, word string, of ...W) W {
 }
 
 func (s *story) records(words []string) {
-	rec := ledger.Record{At: s.now, Kind: one(s, words[0], kinds...), Step: ledger.Step{Op: s.op}}
+	rec := ledger.Record{Kind: one(s, words[0], kinds...), Step: ledger.Step{Op: s.op}}
 	if words[0] == "intent" {
 		s.op++
 		rec.Op = s.op

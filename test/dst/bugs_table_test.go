@@ -629,7 +629,7 @@ var bugs = []bug{
 		{workPass, "return e.GoesSoon(host) || belief.IsDown(b.Seen.State) && ", "return e.GoesSoon(host) || b == nil && "},
 	}},
 	{name: "silence: a host is off though its guests come up", by: "./test/dst TestRegressions/guests-up-host-off", edits: []edit{
-		{beliefSilence, "b.Looks < ProofLooks && e.WasOff(i)", "b.Looks > 0"},
+		{beliefSilence, "(b.Looks >= ProofLooks || !e.WasOff(i))", "b.Looks <= 0"},
 		{beliefSilence, "!IsDown(b.Seen.State) && b.SeenAt.After", "b.Seen.State == plan.Gone && b.SeenAt.After"},
 	}},
 	{name: "silence: a guest that has just come up went with its host", by: "./internal/belief TestAGuestThatWasUpAfterItsHostDidNotGoWithIt", edits: []edit{

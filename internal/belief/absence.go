@@ -36,7 +36,7 @@ func (e *Estate) WereAway(k int) {
 	s, was := &e.Supplies[k], &e.Standing(k).Battery
 	s.Lapse, s.absence = WereAway, absence{heard: was.At, charge: was.Carried.Charge, lasts: was.Carried.Lasts, load: was.Carried.Load}
 	switch {
-	case e.IsSetBack():
+	case e.IsSetBack(k):
 		s.absence = absence{}
 	case was.At.IsZero(): // it had only just failed
 		s.absence.heard = e.AwayFrom
@@ -65,11 +65,10 @@ func (e *Estate) ForgetPower() {
 	}
 }
 
-// IsSetBack reports, as Ebbtide is back, whether the clock was set back while it was away, or since a battery went on record that fails:
+// IsSetBack reports, as Ebbtide is back, whether the clock was set back while it was away, or since the battery of a supply went on record:
 // for how long nobody was there, or heard it, nobody knows.
-func (e *Estate) IsSetBack() bool {
-	was := func(s ledger.Standing) bool { return s.SetBack }
-	return e.Now.Before(e.AwayFrom) || slices.ContainsFunc(e.Ledger.Outage.Supplies, was)
+func (e *Estate) IsSetBack(k int) bool {
+	return e.Now.Before(e.AwayFrom) || e.Standing(k).SetBack
 }
 
 // DeafAfter is how long a supply may be silent until its output counts as off and on again. Where no cut was sent, and its battery lasts

@@ -77,6 +77,12 @@ func (e *Estate) IsBackUntold(i int) bool {
 	return last.Verb == plan.Stop && last.Reach() == ledger.NotReached && b.Answer == plan.On && b.Since.After(last.At)
 }
 
+// SpokeSince reports whether a host began to answer after a time: what nobody could ask while it was silent can be asked now.
+func (e *Estate) SpokeSince(i int, at time.Time) bool {
+	b := &e.Beliefs[i]
+	return e.Graph.Node(i).Kind == plan.Host && b.Answer == plan.On && b.Since.After(at)
+}
+
 // StartsAtLast reports whether a node is off whose start was given up without having reached it, and may be told once more: it says so, or
 // it has gone since, and was not told at all.
 func (e *Estate) StartsAtLast(i int) bool {

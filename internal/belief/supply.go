@@ -101,6 +101,26 @@ func (s *Supply) IsDying() bool {
 	return s.State.LowBattery || s.State.Outlook.Views[power.FromDrop].Known
 }
 
+// Meet reports whether outputs that are cut in the same moment are all off for a while, where their mains are there.
+func (e *Estate) Meet(feeds []int) bool {
+	for _, f := range feeds {
+		for _, other := range feeds {
+			one, two := &e.Supplies[e.Ledger.SupplyOf[f]], &e.Supplies[e.Ledger.SupplyOf[other]]
+			if one.OffDelay+one.LeastOff() <= two.OffDelay {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// IsOffUntilMains reports whether an output that was cut is off until its mains are back, which they are not: it would be on again since.
+func (e *Estate) IsOffUntilMains(k int) bool {
+	s := &e.Supplies[k]
+	isAway := s.State.Mains == power.MainsOnBattery && e.Standing(k).Cycle == ledger.WentDark && !s.Mute
+	return isAway && !s.CutDue.IsZero() && e.Now.After(s.CutDue.Add(s.OnDelay+DeafAfter))
+}
+
 // FailedSupplies lists the supplies that have failed in this outage, on record.
 func (e *Estate) FailedSupplies() []string {
 	var ids []string

@@ -213,7 +213,7 @@ func (e *Engine) assume(k int) {
 		return
 	}
 	ago := e.Now.Sub(st.At)
-	if e.IsSetBack() {
+	if e.IsSetBack(k) {
 		ago = -1 // nobody knows
 	}
 	t.TakeUp(e.Now, st.Carried, ago)

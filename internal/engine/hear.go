@@ -137,7 +137,7 @@ func (e *Engine) carriedOn(k int) {
 func isWellStill(e *Engine, k int) bool {
 	s, st := &e.Supplies[k], e.Standing(k)
 	isWell := s.State.SilentFor == 0 && !s.State.Failing() && !st.HasFailed()
-	isShort := func() bool { return e.Ledger.Outage == nil || e.IsSetBack() || e.UnheardSince(k) <= e.DeafAfter(k) }
+	isShort := func() bool { return e.Ledger.Outage == nil || e.IsSetBack(k) || e.UnheardSince(k) <= e.DeafAfter(k) }
 	return s.Lapse == belief.WereAway && isWell && isShort()
 }
 

@@ -161,7 +161,11 @@ func (r *Referee) isToBeForced(s *supply, at time.Time, i int) bool {
 		r.rises(at, n) || r.forgetful {
 		return false
 	}
-	mute := !n.vain.IsZero() && (at.Sub(s.spent) < slowSilence+s.believes() || at.Sub(r.resumed) < goesYet+slowness)
+	goes := goesYet
+	if n.intent.at.Before(r.resumed) { // no clock tells how much of its time was over when the controller was back
+		goes = max(goes, decl.Time(plan.Stop).Within)
+	}
+	mute := !n.vain.IsZero() && (at.Sub(s.spent) < slowSilence+s.believes() || at.Sub(r.resumed) < goes+slowness)
 	return !mute && !r.turnHasJustCome(i, at) && !r.holdsDirty(i)
 }
 

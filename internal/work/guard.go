@@ -46,16 +46,13 @@ func (e *Works) verify(i int) {
 	e.ask(i)
 }
 
-// forgetHaste takes that the haste of a step is of now, and not of its last try, and that what no stop came to is asked before it is
-// powered off.
+// forgetHaste takes that the haste of a step is of now, and not of its last try.
 func (e *Works) forgetHaste(i int) {
 	switch w := e.nodes[i].work; {
 	case w.verb == plan.Cut:
 		w.force = force{}
 	case w.force.cause.IsHaste() && e.Press[i] == want.NoPressure && !e.wasSent(i):
 		w.beStop()
-	case w.rung == plan.Force && e.isBackUntold(i):
-		e.askFirst(i)
 	}
 }
 

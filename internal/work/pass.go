@@ -103,6 +103,9 @@ func (e *Works) passStop(i int) {
 	w.guard.proof.Last = e.isLast(i)
 	on, doubtful, guestsOnly := e.notOff(i)
 	e.takeNoneAlong(i, on, doubtful)
+	if w.rung == plan.Force && e.isBackUntold(i) {
+		e.askFirst(i)
+	}
 	switch {
 	case w.force.cause.IsHaste() && w.verb == plan.Cut:
 	case doubtful && w.guard.rounds < guardRounds, (guestsOnly || e.goesInLastCall(i)) && e.areOld(i, len(on) > 0):
@@ -228,9 +231,10 @@ func (e *Works) areOld(i int, takesAlong bool) bool {
 	}
 	hasWaited := func(u int) bool { return e.AnswersOff(u) && e.asksOn(i, u, lastRound+1) }
 	switch isLast := w.guard.rounds > guardRounds; {
-	case isLast && !takesAlong && !w.guard.renewed && slices.ContainsFunc(off, func(u int) bool { return e.fellSilent(i, u) }):
+	case isLast && !takesAlong && e.isToBeRenewed(i, off):
+		renewed := w.guard.renewed + 1
 		e.dropGuard(i)
-		w.guard.renewed = true // it is asked as often as any
+		w.guard.renewed = renewed // it is asked as often as any
 	case slices.ContainsFunc(off, isSilent):
 	case w.guard.rounds == lastRound && slices.ContainsFunc(off, hasWaited):
 	case !isLast && slices.ContainsFunc(off, isOld):
@@ -239,6 +243,15 @@ func (e *Works) areOld(i int, takesAlong bool) bool {
 		return false
 	}
 	return true
+}
+
+// isToBeRenewed reports whether the guard of a node's stop begins anew: some that are off fell silent in its last round, or a host began to
+// answer in it. What flaps is not waited for without end.
+func (e *Works) isToBeRenewed(i int, off []int) bool {
+	const most = 3
+	g := &e.nodes[i].work.guard
+	isSilent := func(u int) bool { return e.fellSilent(i, u) }
+	return g.renewed < most && e.SpokeSince(i, g.proof.Begun) || g.renewed == 0 && slices.ContainsFunc(off, isSilent)
 }
 
 // fellSilent reports whether a user did not answer in the last round of a node's guard, in which only those are asked that answered before.

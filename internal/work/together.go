@@ -191,37 +191,17 @@ func (e *Works) toJoin(u int, isDown func(load int) bool) (ids []string) {
 	_, ours := e.Lifeline()
 	for _, f := range e.Graph.Sources(u) {
 		switch k := e.Ledger.SupplyOf[f]; {
-		case e.staysOff(k):
+		case e.IsOffUntilMains(k):
 		case ours[f], !e.mayBeCutNow(f, isDown):
 			return nil
 		case e.Standing(k).Cycle != ledger.Committed:
 			ids = append(ids, e.ID(f))
 		}
 	}
-	if !e.meet(e.Graph.Sources(u)) {
+	if !e.Meet(e.Graph.Sources(u)) {
 		return nil
 	}
 	return ids
-}
-
-// meet reports whether outputs that are cut in the same moment are all off for a while, where their mains are there.
-func (e *Works) meet(feeds []int) bool {
-	for _, f := range feeds {
-		for _, other := range feeds {
-			one, two := &e.Supplies[e.Ledger.SupplyOf[f]], &e.Supplies[e.Ledger.SupplyOf[other]]
-			if one.OffDelay+one.LeastOff() <= two.OffDelay {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// staysOff reports whether an output that was cut is off until its mains are back, which they are not: it would be on again since.
-func (e *Works) staysOff(k int) bool {
-	s := &e.Supplies[k]
-	isAway := s.State.Mains == power.MainsOnBattery && e.Standing(k).Cycle == ledger.WentDark && !s.Mute
-	return isAway && !s.CutDue.IsZero() && e.Now.After(s.CutDue.Add(s.OnDelay+belief.DeafAfter))
 }
 
 // mayBeCutNow reports whether a supply may be cut, and all that it feeds is down, as the caller asks.
@@ -262,7 +242,7 @@ func (e *Works) keepsPower(u, supply int) bool {
 		other, cycle := &e.Supplies[at], e.Standing(at).Cycle
 		isToBe := !other.Mute && (cycle == ledger.Committed || cycle == ledger.CutSent)
 		meets := !other.CutDue.IsZero() && off.Before(other.CutDue.Add(other.OnDelay))
-		return f != supply && !isToBe && !meets && !e.staysOff(at)
+		return f != supply && !isToBe && !meets && !e.IsOffUntilMains(at)
 	})
 }
 

@@ -48,7 +48,7 @@ type guard struct {
 	waits   int   // answers that it waits for
 	asked   []int // whose they are, and were
 	rounds  int   // in which it asked
-	renewed bool  // it has begun again, since somebody fell silent in its last round
+	renewed int   // how often it has begun again, since somebody fell silent in its last round, or spoke
 	proof   belief.Rounds
 }
 

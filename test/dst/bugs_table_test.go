@@ -736,7 +736,14 @@ var bugs = []bug{
 		{"internal/belief/supply.go", "s.Condition == Returning && s.hunts < mostHunts", "s.Condition == Returning"},
 	}},
 	{name: "ladder: what no stop came to is powered off as it answers", by: "./test/dst TestAskedFirst/it-answers-after-its-power-off-came-to-nobody", edits: []edit{
-		{workGuard, "w.rung == plan.Force && e.isBackUntold(i)", "i < 0"},
+		{workPass, "w.rung == plan.Force && e.isBackUntold(i)", "i < 0"},
+	}},
+	{name: "guard: a host that has just begun to answer is powered off with guests that nobody could ask before", by: "./test/dst TestRegressions/a-silent-host-answers-as-its-power-off-is-guarded", edits: []edit{
+		{workPass, "g.renewed < most && e.SpokeSince(i, g.proof.Begun)", "i < 0"},
+		{workPass, "w.rung == plan.Force && e.isBackUntold(i)", "i < 0"},
+	}},
+	{name: "clock: where it was set back for one UPS it is so for all", by: "./test/dst TestRegressions/a-clock-set-back-before-the-newest-record", edits: []edit{
+		{"internal/belief/absence.go", "e.Standing(k).SetBack", "e.Standing(0).SetBack"},
 	}},
 	{name: "silence: what it has shown off may answer once and be off all the same", by: "./test/dst TestRegressions/one-answer-of-a-host-that-silence-has-shown-off", edits: []edit{
 		{"internal/belief/silence.go", "if b.Proof == BySilence || b.Proof == NoProof && e.WasOff(i) {", "if false {"},

@@ -62,8 +62,6 @@ type Referee struct {
 	life          int       // numbers the lives of the controller: an intent of an earlier one allows no command
 	resumed       time.Time // when its present life began, if it is not the first
 	clockSet      time.Time // when the clock was set
-	setBy         time.Duration
-	shrunk        bool      // the absence before its present life is less than half as long by the clock, which was set back in it
 	newest        time.Time // when the newest record was made: before a life, since then nobody was there, as far as anybody can know
 	unwatched     bool      // and that was so long that a supply may have failed unheard, in the open outage
 	resumedBefore time.Time // and the time before
@@ -286,8 +284,6 @@ func (r *Referee) Told(at time.Time, i int, wrongly bool) {
 // That a cut did not come is forgotten too, unless it is on record.
 func (r *Referee) Resumed(at time.Time) {
 	r.life, r.resumed, r.resumedBefore = r.life+1, at, r.resumed
-	away := at.Sub(r.newest)
-	r.shrunk = r.has(Records) && r.clockSet.After(r.newest) && away+r.setBy >= 0 && away+r.setBy < away/2
 	r.unwatched = r.unwatched || r.has(Records) && at.Sub(r.newest) > missedPoll
 	for k := range r.supplies {
 		s := &r.supplies[k]
@@ -300,9 +296,8 @@ func (r *Referee) Resumed(at time.Time) {
 	}
 }
 
-// ClockSet tells that the clock was set, forth or back: to a later life what is on record of before that was long ago, or has only just
-// been.
-func (r *Referee) ClockSet(at time.Time, by time.Duration) { r.clockSet, r.setBy = at, by }
+// ClockSet tells that the clock was set: to a later life what is on record of before that was long ago, or has only just been.
+func (r *Referee) ClockSet(at time.Time) { r.clockSet = at }
 
 // Forgot tells that records are lost for good which Recorded was told.
 func (r *Referee) Forgot() {

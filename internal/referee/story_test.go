@@ -91,7 +91,6 @@ func room(t *testing.T, large bool) *plan.Estate {
 //	stop esx [(why)]              an intent is recorded, and its command given; any verb; unprotect says what it puts back
 //	bare stop esx                 a command without an intent
 //	resumed, forgot, ends WORDS   the controller is back; records are lost; the run ends, with what it waits for
-//	clock -5m                     the clock is set back
 type story struct {
 	*referee.Referee
 	t      *testing.T
@@ -153,10 +152,6 @@ func (s *story) tell(words []string) {
 		s.records(words[1:])
 	case words[0] == "resumed":
 		s.Resumed(s.now)
-	case words[0] == "clock":
-		by, err := time.ParseDuration(words[1])
-		require.NoError(s.t, err)
-		s.ClockSet(s.now, by)
 	case words[0] == "forgot":
 		s.Forgot()
 	case words[0] == "ends":

@@ -13,7 +13,7 @@ func (s *simulation) change(c Change) {
 		return
 	case c.Clock != nil:
 		s.skew += *c.Clock
-		s.referee.ClockSet(s.now, *c.Clock)
+		s.referee.ClockSet(s.now)
 		return
 	case c.Journal != nil:
 		s.setJournal(*c.Journal)

@@ -42,7 +42,7 @@ func (s *simulation) setJournal(lost bool) {
 
 // write makes a record durable.
 func (s *simulation) write(rec ledger.Record) {
-	rec.At = rec.At.Add(s.skew)
+	rec.At, s.recorded = rec.At.Add(s.skew), s.skew
 	s.result.Records = append(s.result.Records, rec)
 	if !isCounted(&rec) {
 		return
@@ -64,7 +64,7 @@ func isCounted(r *ledger.Record) bool { return r.Kind != ledger.Still }
 func (s *simulation) crash() {
 	s.life++
 	s.result.Kills++
-	s.stopped, s.left = true, left{s.now, s.skew}
+	s.stopped = true
 	if len(s.journal.pending) > 0 {
 		s.referee.Forgot()
 	}
@@ -117,17 +117,12 @@ func (s *simulation) restart() {
 	})
 }
 
-// left is when a controller was thrown away, and how the clock was set then.
-type left struct {
-	at   time.Time
-	skew time.Duration
-}
-
-// setFairly has a clock that was set back while the controller was away as it was before, where that would hide how long it was away, and
-// not say so: nobody can know that.
+// setFairly has a clock that was set back since the newest record as it was before, where that would hide how long the controller was away,
+// and not say so by standing before that record: nobody can know that.
 func (s *simulation) setFairly() {
-	if back := s.left.skew - s.skew; back > 0 && back <= s.now.Sub(s.left.at) {
-		s.skew = s.left.skew
+	all := s.result.Records
+	if len(all) > 0 && s.skew < s.recorded && !s.now.Add(s.skew).Before(all[len(all)-1].At) {
+		s.skew = s.recorded
 	}
 }
 

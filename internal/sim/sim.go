@@ -93,7 +93,7 @@ type simulation struct {
 	replayed   bool          // it is stopped, and another controller's deeds are played
 	commands   uint64        // that were sent
 	skew       time.Duration // by how much the wall clock has been set
-	left       left          // the controller was, last
+	recorded   time.Duration // the same as the newest record was made
 	stirred    time.Duration // of passed: when anything happened last
 	restsAfter time.Duration // for how long nothing has to happen until the night rests
 	written    uint64        // records that are durable, beside those that a supply is on battery still

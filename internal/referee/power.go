@@ -165,7 +165,8 @@ func (r *Referee) isToBeForced(s *supply, at time.Time, i int) bool {
 	if n.intent.at.Before(r.resumed) { // no clock tells how much of its time was over when the controller was back
 		goes = max(goes, decl.Time(plan.Stop).Within)
 	}
-	mute := !n.vain.IsZero() && (at.Sub(s.spent) < slowSilence+s.believes() || at.Sub(r.resumed) < goes+slowness)
+	silent := !n.vain.IsZero() || at.Sub(n.spokeAt) < slowness+r.slowest // or not for long enough to be sure of it
+	mute := silent && (at.Sub(s.spent) < slowSilence+s.believes() || at.Sub(r.resumed) < goes+slowness)
 	return !mute && !r.turnHasJustCome(i, at) && !r.holdsDirty(i)
 }
 

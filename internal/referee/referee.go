@@ -126,6 +126,7 @@ type node struct {
 	with      int        // it went, or came, with this one, as far as nobody could know of that; negative: with none
 	vain      time.Time  // when the last probe was not answered; zero: it was
 	vainSince time.Time  // the first of those in a row
+	spokeAt   time.Time  // and when one was answered again
 	saidAt    time.Time  // when one was answered, last
 	cameAt    time.Time  // when the newest was given that has come to the controller
 	came      plan.State // and what that said
@@ -268,6 +269,9 @@ func (n *node) heard() int {
 // may say so before any probe.
 func (r *Referee) Told(at time.Time, i int, wrongly bool) {
 	n := &r.nodes[i]
+	if !n.vain.IsZero() {
+		n.spokeAt = at
+	}
 	n.vain, n.cameAt, n.came = time.Time{}, n.saidAt, n.said
 	n.mute = n.mute && (n.saidAt.Before(n.began) || n.saidAt.Before(n.toldAt)) // what it said may be of before
 	if n.spared > 0 && n.said == plan.On {
@@ -370,7 +374,7 @@ func (r *Referee) fresh(at time.Time, i int) time.Duration {
 func (r *Referee) justMeddled(at time.Time, i int) bool {
 	n := &r.nodes[i]
 	asked := r.inVain(at, i)
-	gone := !n.saidAt.After(n.wentAt) || n.toldAt.After(n.saidAt)
+	gone := !n.cameAt.After(n.wentAt) || n.toldAt.After(n.cameAt) // as far as any answer has come
 	if n.lied && r.unseen(i) && (asked || at.Sub(n.saidAt) <= r.fresh(at, i)) {
 		return true
 	}

@@ -234,12 +234,12 @@ func (e *Estate) SettlesSoon(i int) bool {
 	return e.UnheardFor(i) >= 0 || e.MayBeBack(i) || e.Rises(i) || !e.Looked(i) || e.Now.Before(e.Beliefs[i].UpUntil()) || e.AwaitsHost(i)
 }
 
-// AwaitsHost reports whether a guest that only its host answers for waits for what becomes of that: the host has not been looked at yet,
-// may be on its way up, or its silence will tell whether it is off, and the guest with it. Nothing that is sent to the guest meanwhile
-// would reach it.
+// AwaitsHost reports whether a guest that does not answer, and that only its host answers for, waits for what becomes of that: the host has
+// not been looked at yet, may be on its way up, or its silence will tell whether it is off, and the guest with it. Nothing that is sent to
+// the guest meanwhile would reach it.
 func (e *Estate) AwaitsHost(i int) bool {
 	host := e.HostOf(i)
-	return e.Graph.Node(i).Bound && host >= 0 && e.Beliefs[i].Answer != plan.On && !e.IsOff(host) &&
+	return e.Graph.Node(i).Bound && host >= 0 && (e.IsMute(i) || !e.Looked(i)) && !e.IsOff(host) &&
 		(!e.Looked(host) || e.Rises(host) && e.IsMute(host) || e.silenceMayTell(host))
 }
 

@@ -16,6 +16,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ebbtide/internal/belief"
@@ -114,8 +115,11 @@ func Restored(s Settings, records []ledger.Record) (*Engine, error) {
 		}
 	}
 	e.NextOp = e.Ledger.Op
-	if len(records) > 0 {
-		e.AwayFrom = records[len(records)-1].At
+	for i := range slices.Backward(records) {
+		e.AwayFrom = records[i].At
+		if records[i].Kind != ledger.Gap { // a life that came to nothing more has heard nobody
+			break
+		}
 	}
 	return e, nil
 }

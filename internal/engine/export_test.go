@@ -108,6 +108,7 @@ var leftOut = map[string]string{
 	"Battery.Carried":     "counts after a crash alone, and every explored one takes too long for that",
 	"Battery.At":          "likewise",
 	"Battery.SetBack":     "likewise",
+	"Outage.clock":        "likewise",
 	"absence.heard":       "told by how long the tracker has not heard it, and after a crash likewise",
 	"Supply.fullest":      "of the charge, which no explored UPS tells",
 	"absence.charge":      "of the charge, which no explored UPS tells",
@@ -223,9 +224,9 @@ var ages = map[string]time.Duration{
 	"referee.node.started":          time.Minute,
 	"referee.node.changed":          0, // compared with node.saidAt
 	"referee.node.began":            time.Minute,
-	"referee.node.meddled":          time.Minute,                                        // closing
-	"referee.node.plain":            time.Minute,                                        // proves
-	"referee.node.vain":             time.Minute, "referee.node.vainSince": time.Minute, // guarded
+	"referee.node.meddled":          time.Minute,                                                                             // closing
+	"referee.node.plain":            time.Minute,                                                                             // proves
+	"referee.node.vain":             time.Minute, "referee.node.vainSince": time.Minute, "referee.node.spokeAt": time.Minute, // guarded
 	"referee.node.saidAt":        time.Minute,      // compared with node.toldAt
 	"referee.node.cameAt":        time.Minute,      // compared with node.toldAt
 	"referee.node.liedAt":        time.Minute,      // freshLook

@@ -184,6 +184,26 @@ func TestAUPSThatFellSilentRightAfterItFailed(t *testing.T) {
 	})
 }
 
+// TestALifeThatHeardNobody: its UPS has just failed as Ebbtide is killed, for longer than the battery lasts; it comes back, and is killed
+// before it hears anything.
+func TestALifeThatHeardNobody(t *testing.T) {
+	both(t, func(t *testing.T, killed bool) {
+		a := aNightOf(t, 420, time.Minute)
+		a.say["a"].status = onBattery
+		a.until(a.say, func() bool { return len(a.records) > 0 })
+		a.now = a.now.Add(10 * time.Minute)
+		a.crash()
+		if killed {
+			a.now = a.now.Add(5 * time.Second)
+			a.crash()
+		}
+		a.say["a"].status = onLine
+		a.goOn(10*time.Second, a.say)
+		wasOff := func(r ledger.Record) bool { return r.Kind == ledger.Mains && (r.Cause == ledger.Unseen || r.Cause == ledger.Cycled) }
+		require.True(t, slices.ContainsFunc(a.records, wasOff))
+	})
+}
+
 // TestACacheThatIsDirtyAgainAfterItsFlush: a cache was flushed, and is seen dirty after that; it is silent after the restart.
 func TestACacheThatIsDirtyAgainAfterItsFlush(t *testing.T) {
 	both(t, func(t *testing.T, killed bool) {

@@ -14,7 +14,7 @@ func (l *Ledger) equal(o *Ledger) bool {
 
 func (o *Outage) equal(p *Outage) bool {
 	return o.ID == p.ID && o.Seq == p.Seq && o.Format == p.Format && o.Orders == p.Orders && o.Snapped == p.Snapped &&
-		o.Drill.equal(&p.Drill) &&
+		o.Drill.equal(&p.Drill) && o.clock.Equal(p.clock) &&
 		slices.EqualFunc(o.Supplies, p.Supplies, Standing.equal) && slices.Equal(o.Nodes, p.Nodes) &&
 		slices.Equal(o.Lost, p.Lost) && slices.Equal(o.Scope, p.Scope) && slices.Equal(o.Cut, p.Cut) &&
 		slices.EqualFunc(o.Due, p.Due, slices.Equal)

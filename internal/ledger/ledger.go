@@ -5,6 +5,7 @@ package ledger
 
 import (
 	"fmt"
+	"time"
 
 	"ebbtide/internal/plan"
 	"ebbtide/internal/power"
@@ -33,10 +34,11 @@ type Outage struct {
 	Supplies []Standing
 	Nodes    []Node
 	// What follows from the standing of the supplies, kept so that nobody has to find it anew.
-	Lost  []bool   // per node: no supply that carries it will go on carrying it
-	Scope []bool   // per node: it was lost at any time in this outage, or is part of the drill
-	Due   [][]bool // per stage and node: the stage has begun for supplies whose loss takes the node down
-	Cut   []bool   // per node: it is dark because supplies were cut that are not back
+	Lost  []bool    // per node: no supply that carries it will go on carrying it
+	Scope []bool    // per node: it was lost at any time in this outage, or is part of the drill
+	Due   [][]bool  // per stage and node: the stage has begun for supplies whose loss takes the node down
+	Cut   []bool    // per node: it is dark because supplies were cut that are not back
+	clock time.Time // of the newest record
 }
 
 // Orders are what operators have ordered and not taken back, beside what holds for single supplies (standing).

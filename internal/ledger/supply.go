@@ -106,12 +106,15 @@ func (l *Ledger) failing(r *Record) {
 	})
 }
 
-// followClock takes the time of a record: one from before a battery was heard shows that the clock was set back.
+// followClock takes the time of a record: one from before the record before it shows that the clock was set back.
 func (o *Outage) followClock(at time.Time) {
-	for k := range o.Supplies {
-		b := &o.Supplies[k].Battery
-		b.SetBack = b.SetBack || at.Before(b.At)
+	if at.Before(o.clock) {
+		for k := range o.Supplies {
+			b := &o.Supplies[k].Battery
+			b.SetBack = b.SetBack || !b.At.IsZero()
+		}
 	}
+	o.clock = at
 }
 
 // mains takes a change of a supply's power.

@@ -161,13 +161,18 @@ func (r *Referee) isToBeForced(s *supply, at time.Time, i int) bool {
 		r.rises(at, n) || r.forgetful {
 		return false
 	}
-	goes := goesYet
+	return !r.isSilentYet(s, at, i) && !r.turnHasJustCome(s, i, at) && !r.holdsDirty(i)
+}
+
+// isSilentYet reports whether a node that goes down does not answer, and may answer, or show as off, in the time of that; or has only just
+// begun to answer.
+func (r *Referee) isSilentYet(s *supply, at time.Time, i int) bool {
+	n, goes := &r.nodes[i], goesYet
 	if n.intent.at.Before(r.resumed) { // no clock tells how much of its time was over when the controller was back
-		goes = max(goes, decl.Time(plan.Stop).Within)
+		goes = max(goes, r.estate.Node(i).Time(plan.Stop).Within)
 	}
-	silent := !n.vain.IsZero() || at.Sub(n.spokeAt) < slowness+r.slowest // or not for long enough to be sure of it
-	mute := silent && (at.Sub(s.spent) < slowSilence+s.believes() || at.Sub(r.resumed) < goes+slowness)
-	return !mute && !r.turnHasJustCome(i, at) && !r.holdsDirty(i)
+	silent := at.Sub(s.spent) < slowSilence+s.believes() || at.Sub(r.resumed) < goes+slowness
+	return !n.vain.IsZero() && silent || at.Sub(n.spokeAt) < slowness+r.slowest
 }
 
 // holdsDirty reports whether a node holds what could not be flushed, which was given up: it is asked to stop, which may write that.
@@ -190,12 +195,13 @@ func (r *Referee) isOffUnshown(at time.Time, i int) bool {
 // believes is how long it takes until what a supply says of its battery is believed, at the pace at which it is heard.
 func (s *supply) believes() time.Duration { return max(believed, words*min(s.every, slowPoll)) }
 
-// turnHasJustCome reports whether one of lower risk was powered off so short a time ago that what comes after it is still being made sure
-// of.
-func (r *Referee) turnHasJustCome(i int, at time.Time) bool {
+// turnHasJustCome reports whether one of lower risk is waited for since it is silent, or was powered off so short a time ago that what
+// comes after it is still being made sure of.
+func (r *Referee) turnHasJustCome(s *supply, i int, at time.Time) bool {
 	return slices.ContainsFunc(r.flights.nodes, func(j int) bool {
 		in := &r.nodes[j].intent
-		return in.verb == plan.Force && r.estate.Node(j).Risk < r.estate.Node(i).Risk && at.Sub(in.at) < slowness+r.slowest
+		justForced := in.verb == plan.Force && at.Sub(in.at) < slowness+r.slowest
+		return r.estate.Node(j).Risk < r.estate.Node(i).Risk && (justForced || in.verb == plan.Stop && r.isSilentYet(s, at, j))
 	})
 }
 

@@ -53,6 +53,9 @@ func (e *Works) resumeStop(i int) {
 			e.obeys(i, last.Rung, ago(e.takenAt(&last)))
 		}
 		e.Beliefs[i].Adrift = max(0, away)
+		if away < 0 || last.At.After(e.AwayFrom) { // it was set back: all of that time may be over
+			e.Beliefs[i].Adrift = max(0, e.Beliefs[i].Obeying.Sub(e.Now))
+		}
 		e.armIdle(i)
 	}
 }

@@ -742,6 +742,15 @@ var bugs = []bug{
 		{workPass, "g.renewed < most && e.SpokeSince(i, g.proof.Begun)", "i < 0"},
 		{workPass, "w.rung == plan.Force && e.isBackUntold(i)", "i < 0"},
 	}},
+	{name: "clock: of how much of a stop's time is over one that was set back tells", by: "./test/dst TestRegressions/one-answer-of-a-host-after-a-clock-was-set-back", edits: []edit{
+		{"internal/work/resume.go", "if away < 0 || last.At.After(e.AwayFrom) {", "if false {"},
+	}},
+	{name: "stop: a guest that answers waits for what its host's silence tells", by: "./test/dst TestRegressions/a-guest-hangs-under-a-silent-host", edits: []edit{
+		{"internal/belief/goal.go", "(e.IsMute(i) || !e.Looked(i))", "e.Beliefs[i].Answer != plan.On"},
+	}},
+	{name: "crash: a life that heard nobody was there", by: "./internal/engine TestALifeThatHeardNobody", edits: []edit{
+		{"internal/engine/engine.go", "if records[i].Kind != ledger.Gap {", "if true {"},
+	}},
 	{name: "clock: where it was set back for one UPS it is so for all", by: "./test/dst TestRegressions/a-clock-set-back-before-the-newest-record", edits: []edit{
 		{"internal/belief/absence.go", "e.Standing(k).SetBack", "e.Standing(0).SetBack"},
 	}},
@@ -749,7 +758,7 @@ var bugs = []bug{
 		{"internal/belief/silence.go", "if b.Proof == BySilence || b.Proof == NoProof && e.WasOff(i) {", "if false {"},
 	}},
 	{name: "clock: that it was set back is forgotten with the life that found it", by: "./test/dst TestRegressions/killed-as-it-finds-the-clock-set-back", edits: []edit{
-		{"internal/ledger/supply.go", "b.SetBack = b.SetBack || at.Before(b.At)", "b.SetBack = at.Before(b.At)"},
+		{"internal/ledger/supply.go", "if at.Before(o.clock) {", "if false {"},
 	}},
 	{name: "stop: what is on long after it goes by its silence all the same", by: "./test/dst TestRegressions/a-host-that-is-on-long-after-its-stop-falls-silent", edits: []edit{
 		{"internal/belief/silence.go", "late := e.Graph.Node(i).OffAfter + ProofStands", "late := time.Hour"},

@@ -129,7 +129,7 @@ func (r *Referee) followAnswer(s *supply, at time.Time, p Poll) {
 	s.plain = s.plain || p.Heard && s.output
 	isNews := s.plain && at.Sub(r.resumed) >= sinksIn && at.Sub(s.speaks) >= slowness
 	s.seen = s.seen || p.Heard && !s.output && s.made && isNews
-	s.missed = s.missed || s.uncut && s.deaf && s.looks == 0
+	s.missed = s.missed || s.uncut && s.deaf && s.looks < looksLater
 }
 
 // hear takes what the controller heard of the mains of a supply.

@@ -112,7 +112,7 @@ func (r *Referee) wentUnseen(i int) bool {
 		return false
 	}
 	host, known := r.estate.Index(r.estate.Node(i).Host)
-	isLate := known && r.nodes[host].now.State != plan.On && n.meddled.Before(r.nodes[host].fell) && n.plain.After(r.nodes[host].fell)
+	isLate := known && r.nodes[host].now.State != plan.On && !n.meddled.After(r.nodes[host].fell) && n.plain.After(r.nodes[host].fell)
 	return isLate || n.with >= 0 && r.unseen(n.with)
 }
 

@@ -129,7 +129,7 @@ func (r *Referee) followAnswer(s *supply, at time.Time, p Poll) {
 	s.plain = s.plain || p.Heard && s.output
 	isNews := s.plain && at.Sub(r.resumed) >= sinksIn && at.Sub(s.speaks) >= slowness
 	s.seen = s.seen || p.Heard && !s.output && s.made && isNews
-	s.missed = s.missed || s.uncut && s.deaf && s.looks < looksLater
+	s.missed = s.missed || s.uncut && s.deaf && s.looks == 0
 }
 
 // hear takes what the controller heard of the mains of a supply.
@@ -201,8 +201,14 @@ func (r *Referee) isOffAsHeard(s *supply, at time.Time) bool {
 	return !s.output || !s.litAt.Before(s.heardAt) && at.Sub(s.litAt) <= missedPoll
 }
 
+// cutMargin is for how long a cut that was due may come yet: no clock of a UPS is that good.
+const cutMargin = 10 * time.Second
+
 // lookedAtSupply follows a look at a supply: a cut that did not come is known for that then.
-func (r *Referee) lookedAtSupply(s *supply) {
+func (r *Referee) lookedAtSupply(s *supply, at time.Time) {
+	if s.uncut && at.Sub(s.uncutAt) < cutMargin {
+		return
+	}
 	if s.looks++; s.uncut && s.looks >= looksLater {
 		s.due = false
 		r.follow(s)

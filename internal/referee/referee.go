@@ -269,7 +269,7 @@ func (n *node) heard() int {
 // may say so before any probe.
 func (r *Referee) Told(at time.Time, i int, wrongly bool) {
 	n := &r.nodes[i]
-	if !n.vain.IsZero() {
+	if !n.vain.IsZero() && !n.isDown() {
 		n.spokeAt = at
 	}
 	n.vain, n.cameAt, n.came = time.Time{}, n.saidAt, n.said

@@ -738,10 +738,6 @@ var bugs = []bug{
 	{name: "ladder: what no stop came to is powered off as it answers", by: "./test/dst TestAskedFirst/it-answers-after-its-power-off-came-to-nobody", edits: []edit{
 		{workPass, "w.rung == plan.Force && e.isBackUntold(i)", "i < 0"},
 	}},
-	{name: "guard: a host that has just begun to answer is powered off with guests that nobody could ask before", by: "./test/dst TestRegressions/a-silent-host-answers-as-its-power-off-is-guarded", edits: []edit{
-		{workPass, "g.renewed < most && e.SpokeSince(i, g.proof.Begun)", "i < 0"},
-		{workPass, "w.rung == plan.Force && e.isBackUntold(i)", "i < 0"},
-	}},
 	{name: "clock: of how much of a stop's time is over one that was set back tells", by: "./test/dst TestRegressions/one-answer-of-a-host-after-a-clock-was-set-back", edits: []edit{
 		{"internal/work/resume.go", "if away < 0 || last.At.After(e.AwayFrom) {", "if false {"},
 	}},

@@ -156,7 +156,7 @@ func (r *Referee) isGoneForLong(s *supply, at time.Time, listening time.Duration
 // a supply was down to the reserve.
 func (r *Referee) isToBeForced(s *supply, at time.Time, i int) bool {
 	n, decl := &r.nodes[i], r.estate.Node(i)
-	fresh := at.Sub(n.intent.at) < slowness+r.slowest && !n.intent.again && n.intent.at.Sub(s.spent) < weighed
+	fresh := at.Sub(n.intent.at) < slowness+r.slowest && !n.intent.again && (n.intent.at.Sub(s.spent) < weighed || n.intent.yields)
 	if decl.Kind != plan.VM || n.intent.verb != plan.Stop || !decl.Can.Has(plan.Force) || fresh || r.isOffUnshown(at, i) ||
 		r.rises(at, n) || r.forgetful {
 		return false

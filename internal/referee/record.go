@@ -2,6 +2,7 @@ package referee
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -321,6 +322,9 @@ func (r *Referee) intend(at time.Time, i int, in intent) {
 	r.flights.again[i] = r.flights.at[i] >= 0
 	r.fly(i, true)
 	in.at, in.life = at, r.life
+	in.yields = slices.ContainsFunc(r.flights.nodes, func(j int) bool {
+		return r.nodes[j].intent.verb == plan.Stop && r.estate.Node(j).Risk < r.estate.Node(i).Risk
+	})
 	n.intent = in
 	switch in.verb {
 	case plan.Start:

@@ -151,6 +151,7 @@ type intent struct {
 	again    bool // it is not the first attempt
 	reasoned bool // it says why there was no other way
 	pressed  bool // which was that time was short
+	yields   bool // one of lower risk was on its way down
 	sent     bool // its command was given
 }
 

@@ -74,18 +74,18 @@ func (o *output) cut(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		delay, told, err := o.setDelays(ctx, c, vars)
+		shown, told, err := o.setDelays(ctx, c, vars)
 		if err != nil {
 			return err
 		}
 		for _, command := range ways[o.misses()%len(ways)] {
-			if err := o.command(ctx, c, command); err != nil {
+			if err := o.command(ctx, c, command, shown.parameter(command)...); err != nil {
 				return err
 			}
 		}
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		o.cutAt, o.delay, o.notTaken = time.Now(), delay, told
+		o.cutAt, o.delay, o.notTaken = time.Now(), delayOf(shown.off), told
 		o.made, o.uncut, o.away = false, false, false
 		return nil
 	})
@@ -97,28 +97,47 @@ func (o *output) misses() int {
 	return o.missed
 }
 
-// setDelays sets what the runbook asks for and reads it back. It gives the delay of the cut that then holds, as the UPS
-// has it, and what is to be told of it.
-func (o *output) setDelays(ctx context.Context, c *Client, vars []Var) (delay time.Duration, told string, err error) {
-	off := valueOf(vars, varDelay)
+// delays are those of a cut as a UPS shows them: to the cut, and from mains back to output on.
+type delays struct{ off, on string }
+
+// parameter gives that of an instant command. usbhid-ups takes its own table's default for load.off.delay and load.on.delay where it is
+// given none, 20 s and 30 s on most, and not what ups.delay.shutdown and ups.delay.start say: as it gives them itself for shutdown.return
+// (usbhid-ups.c, instcmd), they go along. snmp-ups takes the parameter likewise; riello_usb reads the variables.
+func (d delays) parameter(command string) []string {
+	shown := map[string]string{onDelayCommand: d.on, string(schema.CutLoadOff): d.off}[command]
+	if seconds, err := strconv.Atoi(bare(shown)); err == nil && seconds > 0 && seconds < noDelay {
+		return []string{bare(shown)}
+	}
+	return nil
+}
+
+// setDelays sets what the runbook asks for and reads it back. It gives the delays that then hold, as the UPS has them, and what is to be
+// told of them.
+func (o *output) setDelays(ctx context.Context, c *Client, vars []Var) (held delays, told string, err error) {
+	held = delays{valueOf(vars, varDelay), valueOf(vars, varStartDelay)}
 	for _, d := range o.cutting.delays() {
 		shown, why := valueOf(vars, d.name), ""
 		if want := d.value(); bare(shown) != want {
 			if shown, why, err = o.setDelay(ctx, c, d.name, shown, want); err != nil {
-				return 0, "", err
+				return delays{}, "", err
 			}
 		}
 		if d.name == varDelay {
-			off = shown
+			held.off = shown
+		} else {
+			held.on = shown
 		}
 		told += why
 	}
-	return delayOf(off), told, nil
+	return held, told, nil
 }
+
+// noDelay is the least that a UPS shows which has no delay, where it shows that: more than anybody would wait.
+const noDelay = 65535
 
 // delayOf reads a delay as UPSes tell it. Those that have none say -1, or more than anybody would wait.
 func delayOf(value string) time.Duration {
-	if d := number(value); d.Value > 0 && d.Value < 65535 {
+	if d := number(value); d.Value > 0 && d.Value < noDelay {
 		return time.Duration(d.Value * float64(time.Second))
 	}
 	return schema.UsualOffDelay

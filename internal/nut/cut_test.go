@@ -43,7 +43,7 @@ func TestWaysToCut(t *testing.T) {
 		returns bool
 	}{
 		schema.CutShutdownReturn: {[]string{"INSTCMD shutdown.return"}, true},
-		schema.CutLoadOff:        {[]string{"INSTCMD load.on.delay", "INSTCMD load.off.delay"}, true},
+		schema.CutLoadOff:        {[]string{"INSTCMD load.on.delay 1", "INSTCMD load.off.delay 1"}, true},
 		schema.CutStayOff:        {[]string{"INSTCMD shutdown.stayoff"}, false},
 	} {
 		t.Run(string(way), func(t *testing.T) {

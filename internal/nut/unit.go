@@ -109,9 +109,10 @@ func related(all []string) []string {
 	})
 }
 
-// command gives an instant command. If no answer comes, nobody knows whether the UPS took it: a context error.
-func (u unit) command(ctx context.Context, c *Client, command string) error {
-	err := c.InstCmd(ctx, u.ups, command)
+// command gives an instant command, with its parameter if there is one. If no answer comes, nobody knows whether the UPS took it: a
+// context error.
+func (u unit) command(ctx context.Context, c *Client, command string, parameter ...string) error {
+	err := c.InstCmd(ctx, u.ups, command, parameter...)
 	if err == nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return err
 	}

@@ -197,6 +197,9 @@ func (m *Machine) set(name, value string) int {
 	return handled
 }
 
+// usbDefault is what usbhid-ups takes for load.off.delay without a parameter, whatever ups.delay.shutdown says.
+const usbDefault = 20 * time.Second
+
 func (m *Machine) command(name, param string) int {
 	if rest, ok := strings.CutPrefix(name, "outlet."); ok {
 		return m.outlet(rest)
@@ -212,6 +215,9 @@ func (m *Machine) command(name, param string) int {
 	case "load.on":
 		m.giveOutput()
 	case "load.off.delay":
+		if param == "" { // as usbhid-ups, which takes its table's default then
+			off = usbDefault
+		}
 		m.arm(off)
 	case "load.on.delay":
 		m.returns = true // once it is off, and the mains are there

@@ -209,14 +209,14 @@ func (e *Works) mayBeCutNow(supply int, isDown func(load int) bool) bool {
 	return e.mayBeCut(supply) && e.isClear(supply, isDown)
 }
 
-// mayBeCut reports whether a supply is to be cut, or is back, can be, comes on again by itself, and has missed no cut. One on bypass has
-// somebody at work on it, and one that is overloaded or asks for a new battery may not come back.
+// mayBeCut reports whether a supply is to be cut, if need be once more, or is back, can be, comes on again by itself, and has missed no cut.
+// One on bypass has somebody at work on it, and one that is overloaded or asks for a new battery may not come back.
 func (e *Works) mayBeCut(supply int) bool {
 	k := e.Ledger.SupplyOf[supply]
 	s := &e.Supplies[k]
-	can := e.Graph.Node(supply).Can.Has(plan.Cut) && !s.StaysOff && e.Standing(k).Missed == 0 && !s.Mute
+	can := e.Graph.Node(supply).Can.Has(plan.Cut) && !s.StaysOff && !s.Mute
 	can = can && !s.State.Bypass && !s.State.Overload && !s.State.ReplaceBattery
-	return can && (e.Standing(k).Cycle == ledger.Committed || e.isIdle(k))
+	return can && (e.Standing(k).Cycle == ledger.Committed || e.isIdle(k) && e.Standing(k).Missed == 0)
 }
 
 // comesTooLate reports whether a cut that was to come after all is in vain by now: each thing for which it was would keep its power by

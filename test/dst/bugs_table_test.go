@@ -738,6 +738,9 @@ var bugs = []bug{
 	{name: "ladder: what no stop came to is powered off as it answers", by: "./test/dst TestAskedFirst/it-answers-after-its-power-off-came-to-nobody", edits: []edit{
 		{workPass, "w.rung == plan.Force && e.isBackUntold(i)", "i < 0"},
 	}},
+	{name: "cut: one that was missed is made again alone", by: "./test/dst TestAllIsBack/one-of-two-feeds-ignores-its-cut", edits: []edit{
+		{workTogether, "return can && (e.Standing(k).Cycle == ledger.Committed ||", "return can && e.Standing(k).Missed == 0 && (e.Standing(k).Cycle == ledger.Committed ||"},
+	}},
 	{name: "clock: of how much of a stop's time is over one that was set back tells", by: "./test/dst TestRegressions/one-answer-of-a-host-after-a-clock-was-set-back", edits: []edit{
 		{"internal/work/resume.go", "if away < 0 || last.At.After(e.AwayFrom) {", "if false {"},
 	}},

@@ -46,16 +46,19 @@ func (n *host) Probe(ctx context.Context) (plan.Observation, error) {
 	return plan.Observation{}, fmt.Errorf("cannot probe host %q: %w", n.name, powershell.Asked(err))
 }
 
-// Do shuts Windows down: with Stop only when no VM runs on it, with Force whatever runs on it.
+// Do shuts Windows down: with Stop only when no VM runs on it, with Force whatever runs on it, which is not asked: where its storage is lost
+// Get-VM may never end.
 func (n *host) Do(ctx context.Context, do adapter.Command) error {
 	if !hostVerbs.Has(do.Verb) {
 		return fmt.Errorf("cannot %s host %q: %w: Windows can only be shut down; give it up.wake to start it", do.Verb, n.name,
 			adapter.ErrRefused)
 	}
-	var r running
-	err := powershell.Asked(lookHost.run(ctx, n.on, wanted{}, &r))
-	if err == nil && do.Verb == plan.Stop {
-		err = r.err("on it")
+	var err error
+	if do.Verb == plan.Stop {
+		var r running
+		if err = powershell.Asked(lookHost.run(ctx, n.on, wanted{}, &r)); err == nil {
+			err = r.err("on it")
+		}
 	}
 	if err == nil {
 		err = stopHost.run(ctx, n.on, wanted{}, nil)

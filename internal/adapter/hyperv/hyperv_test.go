@@ -169,7 +169,13 @@ func TestNothingIsStoppedUnderItsVMs(t *testing.T) {
 	require.False(t, w.Down())
 	require.Equal(t, "Running", w.Service())
 	sql, _ := opened(t, winrmSpec(w), "hyperv.vm", &VMSpec{VM: "sql01", Clustered: true})
-	require.Contains(t, contracttest.Probe(t, sql).Caution, "set its OfflineAction to 2")
+	for action, says := range map[int]string{-1: "can't be read", 0: "as if its plug were pulled", 1: "it will be saved", 2: "", 3: ""} {
+		w.SetOffline("sql01", action)
+		require.Contains(t, contracttest.Probe(t, sql).Caution, says)
+		require.Equal(t, says == "", contracttest.Probe(t, sql).Caution == "", action)
+	}
+	w.Deny("Get-VM|") // VMMS hangs
+	require.Error(t, contracttest.Do(t, host, plan.Stop))
 	require.NoError(t, contracttest.Do(t, host, plan.Force))
 	require.True(t, w.Down())
 	o, err := host.Probe(contracttest.Within(t, 5*time.Second))

@@ -34,7 +34,7 @@ const (
 	// A role is a clustered VM; what its resource does when it is taken offline is its OfflineAction.
 	allRoles = `Get-ClusterGroup|?{"$($_.GroupType)" -eq 'VirtualMachine'}`
 	role     = `%{$r=$_|Get-ClusterResource|?{"$($_.ResourceType)" -eq 'Virtual Machine'}|Select -First 1;` +
-		`@{id="$($_.Id)";name=$_.Name;state="$($r.State)";host="$($_.OwnerNode)";offline=[int]($r|Get-ClusterParameter OfflineAction).Value}}`
+		`@{id="$($_.Id)";name=$_.Name;state="$($r.State)";host="$($_.OwnerNode)";offline=$(if($null -eq ($o=($r|Get-ClusterParameter OfflineAction).Value)){-1}else{[int]$o})}}`
 	lookRole script = `ConvertTo-Json -Compress -InputObject @(` + allRoles +
 		`|?{$_.Name -eq $a.name -or "$($_.Id)" -eq $a.id}|` + role + `)`
 	listRoles script = `ConvertTo-Json -Compress -InputObject @(` + allRoles + `|` + role + `)`

@@ -107,15 +107,21 @@ func (m known) vm() plan.Observation {
 	return o
 }
 
+// offlineActions are those that do not ask the guest to shut down, as 2 and 3 do (VirtualMachines OfflineAction: 0 turns it off, 1 saves
+// it; -1: it could not be read).
+var offlineActions = map[int]string{
+	-1: "whether it is shut down as its cluster stops it can't be read: look at Get-ClusterParameter OfflineAction, which is to be 2",
+	0:  "it will be turned off as if its plug were pulled, not shut down: set its OfflineAction to 2",
+	1:  "it will be saved, not shut down: set its OfflineAction to 2",
+}
+
 // role says what the state of a clustered VM's resource means.
 func (m known) role() plan.Observation {
 	o := plan.Observation{Detail: strings.ToLower(m.State) + " on " + m.Host}
 	switch m.State {
 	case "Online":
 		o.State = plan.On
-		if m.Offline == 1 {
-			o.Caution = "it will be saved, not shut down: set its OfflineAction to 2"
-		}
+		o.Caution = offlineActions[m.Offline]
 	case "Offline":
 		o.State = plan.Off
 	case "OnlinePending", "Initializing":

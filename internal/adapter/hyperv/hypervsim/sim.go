@@ -83,6 +83,17 @@ func (w *Windows) SetState(name, state string) {
 	})
 }
 
+// SetOffline sets what the resource of a clustered VM does when it is taken offline.
+func (w *Windows) SetOffline(name string, action int) {
+	w.with(func() {
+		for _, vm := range w.vms {
+			if vm.Name == name {
+				vm.Offline = action
+			}
+		}
+	})
+}
+
 // Remove deletes a VM.
 func (w *Windows) Remove(name string) {
 	w.with(func() {

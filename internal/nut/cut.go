@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"ebbtide/internal/adapter"
+	"ebbtide/internal/english"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/schema"
 )
@@ -66,6 +68,9 @@ func (o *output) cut(ctx context.Context) error {
 		if seen == plan.Off || seen == plan.Stopping {
 			return nil
 		}
+		if err := o.mayCount(vars); err != nil {
+			return err
+		}
 		offered, err := c.ListCmd(ctx, o.ups)
 		if err != nil {
 			return unsent(ctx, err)
@@ -80,7 +85,7 @@ func (o *output) cut(ctx context.Context) error {
 		}
 		for _, command := range ways[o.misses()%len(ways)] {
 			if err := o.command(ctx, c, command, shown.parameter(command)...); err != nil {
-				return err
+				return o.lost(err, delayOf(shown.off))
 			}
 		}
 		o.mu.Lock()
@@ -89,6 +94,29 @@ func (o *output) cut(ctx context.Context) error {
 		o.made, o.uncut, o.away = false, false, false
 		return nil
 	})
+}
+
+// lost takes down that nobody has heard whether a cut was taken, where that is so.
+func (o *output) lost(err error, delay time.Duration) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.lostUntil = time.Now().Add(delay + cutMargin)
+	}
+	return err
+}
+
+// mayCount refuses a cut as long as one before it, whose answer was lost, may count down: many UPSes would begin anew, and never come to
+// it. One that shows its timer tells whether it counts.
+func (o *output) mayCount(vars []Var) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	left := time.Until(o.lostUntil)
+	if left <= 0 || valueOf(vars, varTimer) != "" {
+		return nil
+	}
+	return fmt.Errorf("the answer to the cut before was lost: it may count down, and another would begin that anew, so that none is sent for %s: %w",
+		english.Span(left), adapter.ErrBusy)
 }
 
 func (o *output) misses() int {

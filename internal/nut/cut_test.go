@@ -1,6 +1,9 @@
 package nut_test
 
 import (
+	"context"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 	"ebbtide/internal/adapter/contracttest"
 	"ebbtide/internal/adapter/peertest"
 	"ebbtide/internal/nut"
+	"ebbtide/internal/nut/nutsim"
 	"ebbtide/internal/nut/nuttest"
 	"ebbtide/internal/plan"
 	"ebbtide/internal/schema"
@@ -67,6 +71,42 @@ func TestWaysToCut(t *testing.T) {
 			seen := untilState(t, node, plan.On)
 			require.False(t, seen.Uncut)
 			require.Equal(t, []string{"mains off", "cut armed, 1s", "output off", "mains on", "output on"}, ups.Story())
+		})
+	}
+}
+
+// A cut whose answer was lost may count down: another would begin that anew. One that shows its timer is asked.
+func TestACutWhoseAnswerWasLostIsNotSentAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	for timer, again := range map[string]int{"": 1, "-1": 2} {
+		t.Run("timer "+timer, func(t *testing.T) {
+			t.Parallel()
+			s := simulate(t)
+			u := s.Add("a", "")
+			u.Set("ups.status", "OB", "ups.delay.shutdown", "20")
+			if timer != "" {
+				u.Set("ups.timer.shutdown", timer)
+			}
+			u.OnCommand(func(string, string) error { return nil }, "shutdown.return")
+			var sent atomic.Int32
+			s.SetFault(func(request string) nutsim.Fault {
+				if strings.HasPrefix(request, "INSTCMD") {
+					sent.Add(1)
+					return nutsim.Fault{Delay: time.Hour}
+				}
+				return nutsim.Fault{}
+			})
+			node := nut.NewOutput(nut.Options{
+				Address: s.Addr(), Username: "admin", Password: secret("pass"), Timeout: 200 * time.Millisecond,
+			}, "a", nut.Cutting{})
+			cut := func() error { return node.Do(t.Context(), adapter.Command{Verb: plan.Cut}) }
+			require.ErrorIs(t, cut(), context.DeadlineExceeded)
+			err := cut()
+			require.EqualValues(t, again, sent.Load())
+			if again == 1 {
+				require.ErrorIs(t, err, adapter.ErrBusy)
+				require.ErrorContains(t, err, "the answer to the cut before was lost")
+			}
 		})
 	}
 }

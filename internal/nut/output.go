@@ -38,19 +38,21 @@ type output struct {
 	unit
 	cutting Cutting
 
-	mu       sync.Mutex
-	cutAt    time.Time     // our cut was accepted; zero: none is pending
-	delay    time.Duration // after which it happens
-	made     bool          // it was seen to have happened
-	missed   int           // cuts in a row that it took and did not make
-	uncut    bool          // the last one was such a cut
-	lookAt   time.Time     // when it was last looked at
-	away     bool          // nobody looked for a while after our cut was due: it may have been made and be over
-	notTaken string        // of the cut: what the UPS did not take as it was asked to
-	timer    power.Figure  // ups.timer.shutdown in the last probe
-	fellAt   time.Time     // when it was last seen to fall
-	powered  bool          // output.voltage was seen well above 0: the UPS has that sensor
-	said     offWord
+	mu    sync.Mutex
+	cutAt time.Time     // our cut was accepted; zero: none is pending
+	delay time.Duration // after which it happens
+	// lostUntil is until when a cut may happen that nobody has heard to be accepted: its answer was lost.
+	lostUntil time.Time
+	made      bool         // it was seen to have happened
+	missed    int          // cuts in a row that it took and did not make
+	uncut     bool         // the last one was such a cut
+	lookAt    time.Time    // when it was last looked at
+	away      bool         // nobody looked for a while after our cut was due: it may have been made and be over
+	notTaken  string       // of the cut: what the UPS did not take as it was asked to
+	timer     power.Figure // ups.timer.shutdown in the last probe
+	fellAt    time.Time    // when it was last seen to fall
+	powered   bool         // output.voltage was seen well above 0: the UPS has that sensor
+	said      offWord
 }
 
 // offWord is what OFF is worth in the words of a UPS.

@@ -46,8 +46,8 @@ func (n *host) Probe(ctx context.Context) (plan.Observation, error) {
 	return plan.Observation{}, fmt.Errorf("cannot probe host %q: %w", n.name, powershell.Asked(err))
 }
 
-// Do shuts Windows down: with Stop only when no VM runs on it, with Force whatever runs on it, which is not asked: where its storage is lost
-// Get-VM may never end.
+// Do shuts Windows down: with Stop only when no VM runs on it, with Force whatever runs on it, which is not asked: where its storage is
+// lost Get-VM may never end.
 func (n *host) Do(ctx context.Context, do adapter.Command) error {
 	if !hostVerbs.Has(do.Verb) {
 		return fmt.Errorf("cannot %s host %q: %w: Windows can only be shut down; give it up.wake to start it", do.Verb, n.name,

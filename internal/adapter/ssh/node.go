@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
@@ -104,6 +105,9 @@ func (c *Conn) Run(ctx context.Context, command schema.Command, stdin string) (p
 	switch {
 	case err == nil:
 		return res, nil
+	case errors.As(err, &exit) && slices.Contains(goingDown, exit.Signal()):
+		return res, fmt.Errorf("%w with %s: signal %s ended the command, as init's does when a machine goes down", script.ErrBroken, c.address,
+			exit.Signal())
 	case errors.As(err, &exit):
 		res.Code = exit.ExitStatus()
 		return res, nil
@@ -113,6 +117,9 @@ func (c *Conn) Run(ctx context.Context, command schema.Command, stdin string) (p
 	// No exit status came, which is all that is left of a machine that goes down under its own command.
 	return res, fmt.Errorf("%w to %s while the command ran: %w", script.ErrBroken, c.address, err)
 }
+
+// goingDown are the signals by which a command ends that waits for the shutdown which it has begun: init's TERM may reach it before sshd.
+var goingDown = []string{"TERM", "HUP"}
 
 // runOn runs a command line to its end.
 func runOn(s *ssh.Session, line string) error {

@@ -125,6 +125,7 @@ func TestWhatACommandSaysInTheEnd(t *testing.T) {
 		{"echo 'not now' >&2; exit 75", adapter.ErrBusy, `exited with 75 and said "not now"`},
 		{"exit 7", adapter.ErrRefused, "exited with 7"},
 		{"kill -9 $$", adapter.ErrRefused, "exited with 137"},
+		{"kill -TERM $$", nil, ""}, // its own shutdown ends it before sshd
 		{"ebbtide-no-such-command", adapter.ErrRefused, "no such command there"},
 		{"head -c 1000000 /dev/zero; exit 5", adapter.ErrRefused, "exited with 5"},
 	} {

@@ -45,7 +45,8 @@ type dialing struct {
 	client   *ssh.Client
 	err      error
 	mu       sync.Mutex
-	accepted bool // the host has accepted the connection
+	sought   bool // its name has an address: the host was asked
+	accepted bool // and it has accepted the connection
 }
 
 func connect(name string, spec *ConnSpec, secrets adapter.Secrets) (*Conn, error) {
@@ -161,6 +162,9 @@ func (c *Conn) get(ctx context.Context) (client *ssh.Client, fresh bool, err err
 	if d.accepted {
 		return nil, false, reach.New(c.address, reach.Answering,
 			errors.New("it accepts connections, but does not complete the SSH handshake"))
+	}
+	if !d.sought {
+		return nil, false, reach.New(c.address, reach.Local, errors.New("no name server has answered for its name; give its IP address"))
 	}
 	return nil, false, reach.New(c.address, reach.Silent, errors.New("no answer to the connection"))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -31,7 +32,13 @@ func (c *Conn) login(d *dialing) (*ssh.Client, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, connectWithin)
-	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", c.address)
+	dialer := net.Dialer{Control: func(string, string, syscall.RawConn) error { // called when its name has an address
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.sought = true
+		return nil
+	}}
+	raw, err := dialer.DialContext(ctx, "tcp", c.address)
 	cancel()
 	if err != nil {
 		return nil, reach.New(c.address, reach.Classify(err), err)

@@ -168,6 +168,27 @@ func TestADeadPortCountsAsSilenceWhereTheRunbookSaysSo(t *testing.T) {
 	require.Equal(t, plan.Unreachable, seen.State)
 }
 
+// A name server that is off, as its VM may be, is no silence of the machine.
+func TestANameThatNobodyKnowsIsNoSilence(t *testing.T) {
+	nobody, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	was := net.DefaultResolver
+	t.Cleanup(func() {
+		net.DefaultResolver = was
+		require.NoError(t, nobody.Close())
+	})
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", nobody.LocalAddr().String())
+	}}
+	s := &sshd{t: t, Server: &sshdtest.Server{Address: "nas.example.com:22", User: "x"}}
+	s.HostKey, s.Key = sshdtest.NewKey(t)
+	_, n := s.open(s.connSpec(), &ssh.NodeSpec{OffWhenUnreachable: time.Second})
+	seen, err := n.Probe(contracttest.Within(t, 2*time.Second))
+	require.NoError(t, err)
+	require.Equal(t, plan.Unknown, seen.State, seen.Detail)
+	require.Contains(t, seen.Detail, "give its IP address")
+}
+
 // deafAddress is an address that drops all connections without an answer, as a machine does that is off: a listener
 // that nobody accepts from, its queue full.
 func deafAddress(t *testing.T) string {

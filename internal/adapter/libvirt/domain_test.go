@@ -6,6 +6,7 @@ import (
 	"github.com/digitalocean/go-libvirt"
 	"github.com/stretchr/testify/require"
 
+	"ebbtide/internal/adapter"
 	"ebbtide/internal/plan"
 )
 
@@ -31,4 +32,13 @@ func TestWhatAStateMeans(t *testing.T) {
 		require.Equal(t, want, o.State, o.Detail)
 		require.Equal(t, want == plan.Off, sight{state: state}.holds(plan.Force), o.Detail)
 	}
+}
+
+// A process that waits in the kernel is gone in a while: its power-off is no refusal.
+func TestAProcessThatIsNotGoneYet(t *testing.T) {
+	t.Parallel()
+	err := explain(libvirt.Error{Code: uint32(libvirt.ErrSystemError), Message: "Failed to terminate process 4711 with SIGKILL: Device or resource busy"})
+	require.ErrorIs(t, err, adapter.ErrBusy)
+	require.ErrorContains(t, err, "its qemu is not gone yet")
+	require.ErrorIs(t, explain(libvirt.Error{Code: uint32(libvirt.ErrSystemError), Message: "no such file"}), adapter.ErrRefused)
 }

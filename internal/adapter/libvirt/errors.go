@@ -36,6 +36,10 @@ var hints = map[libvirt.ErrorNumber]struct {
 
 const notLetIn = "libvirt denies access: add the user that Ebbtide runs or logs in as to the group libvirt"
 
+// unkilled is what libvirt says of a process that has not ended 15 s after its KILL: it waits in the kernel, and goes when it may
+// (virProcessKillPainfullyDelay).
+const unkilled = "Failed to terminate process"
+
 // code is the number of an error that the daemon gave.
 func code(err error) (libvirt.ErrorNumber, bool) {
 	var e libvirt.Error
@@ -53,6 +57,8 @@ func explain(err error) error {
 	case said:
 		h, ok := hints[number]
 		switch {
+		case !ok && strings.Contains(err.Error(), unkilled):
+			return fmt.Errorf("%w: its qemu is not gone yet, as where its storage does not answer (%s)", adapter.ErrBusy, oneLine(err))
 		case !ok:
 			return fmt.Errorf("%w: libvirt says: %s", adapter.ErrRefused, oneLine(err))
 		case h.text == "":

@@ -3,8 +3,9 @@
 //
 // # What the account needs
 //
-// An API token of its own. On /vms (or on a pool) VM.Audit to see guests and VM.PowerMgmt to stop and start them; on
-// /nodes Sys.Audit and Sys.PowerMgmt for nodes; on / Sys.Audit, Sys.Console (HA) and Sys.Modify (Ceph) for the cluster.
+// An API token of its own. On /vms VM.Audit to see guests and VM.PowerMgmt to stop and start them: with a pool alone the other guests of a
+// node can't be seen, and go with it. On /nodes Sys.Audit and Sys.PowerMgmt for nodes; on / Sys.Audit, Sys.Console (HA) and Sys.Modify
+// (Ceph) for the cluster.
 package proxmox
 
 import (

@@ -170,7 +170,7 @@ func TestADeadPortCountsAsSilenceWhereTheRunbookSaysSo(t *testing.T) {
 
 // A name server that is off, as its VM may be, is no silence of the machine.
 func TestANameThatNobodyKnowsIsNoSilence(t *testing.T) {
-	nobody, err := net.ListenPacket("udp", "127.0.0.1:0")
+	nobody, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
 	require.NoError(t, err)
 	was := net.DefaultResolver
 	t.Cleanup(func() {

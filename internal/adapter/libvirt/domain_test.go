@@ -37,8 +37,9 @@ func TestWhatAStateMeans(t *testing.T) {
 // A process that waits in the kernel is gone in a while: its power-off is no refusal.
 func TestAProcessThatIsNotGoneYet(t *testing.T) {
 	t.Parallel()
-	err := explain(libvirt.Error{Code: uint32(libvirt.ErrSystemError), Message: "Failed to terminate process 4711 with SIGKILL: Device or resource busy"})
+	says := func(text string) error { return explain(libvirt.Error{Code: uint32(libvirt.ErrSystemError), Message: text}) }
+	err := says("Failed to terminate process 4711 with SIGKILL: Device or resource busy")
 	require.ErrorIs(t, err, adapter.ErrBusy)
 	require.ErrorContains(t, err, "its qemu is not gone yet")
-	require.ErrorIs(t, explain(libvirt.Error{Code: uint32(libvirt.ErrSystemError), Message: "no such file"}), adapter.ErrRefused)
+	require.ErrorIs(t, says("no such file"), adapter.ErrRefused)
 }

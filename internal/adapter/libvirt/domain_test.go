@@ -37,7 +37,9 @@ func TestWhatAStateMeans(t *testing.T) {
 // A process that waits in the kernel is gone in a while: its power-off is no refusal.
 func TestAProcessThatIsNotGoneYet(t *testing.T) {
 	t.Parallel()
-	says := func(text string) error { return explain(libvirt.Error{Code: uint32(libvirt.ErrSystemError), Message: text}) }
+	says := func(text string) error {
+		return explain(libvirt.Error{Code: uint32(libvirt.ErrSystemError), Message: text})
+	}
 	err := says("Failed to terminate process 4711 with SIGKILL: Device or resource busy")
 	require.ErrorIs(t, err, adapter.ErrBusy)
 	require.ErrorContains(t, err, "its qemu is not gone yet")

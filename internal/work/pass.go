@@ -102,9 +102,10 @@ func (e *Works) passStop(i int) {
 	w := e.nodes[i].work
 	w.guard.proof.Last = e.isLast(i)
 	on, doubtful, guestsOnly := e.notOff(i)
-	e.takeNoneAlong(i, on, doubtful)
-	if w.rung == plan.Force && e.isBackUntold(i) {
+	if e.isToBeAskedAfterAll(i, len(on) > 0 || doubtful) { // for which more has to be known than for a power-off
 		e.askFirst(i)
+		e.verify(i)
+		return
 	}
 	switch {
 	case w.force.cause.IsHaste() && w.verb == plan.Cut:
@@ -307,11 +308,12 @@ func (e *Works) unproven(supply int) []ledger.NodeState {
 	return nodes
 }
 
-// takeNoneAlong makes the power-off of a host a stop again, where it was one for VMs that are proven off by now, and did not leave.
-func (e *Works) takeNoneAlong(i int, on []string, doubtful bool) {
-	if w := e.nodes[i].work; len(on) == 0 && !doubtful && w.force.cause == ledger.TakenAlong && !e.wasSent(i) {
-		w.beStop()
-	}
+// isToBeAskedAfterAll reports whether what was to be powered off is told to go instead: it answers now, and was never told, or it is a host
+// that was to take VMs along, which are proven off by now, and whose power-off did not leave.
+func (e *Works) isToBeAskedAfterAll(i int, takesAlong bool) bool {
+	w := e.nodes[i].work
+	alone := !takesAlong && w.force.cause == ledger.TakenAlong && !e.wasSent(i)
+	return w.rung == plan.Force && (alone || e.isBackUntold(i))
 }
 
 // beStop makes a power-off that did not leave a stop again.

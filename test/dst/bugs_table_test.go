@@ -736,7 +736,10 @@ var bugs = []bug{
 		{"internal/belief/supply.go", "s.Condition == Returning && s.hunts < mostHunts", "s.Condition == Returning"},
 	}},
 	{name: "ladder: what no stop came to is powered off as it answers", by: "./test/dst TestAskedFirst/it-answers-after-its-power-off-came-to-nobody", edits: []edit{
-		{workPass, "w.rung == plan.Force && e.isBackUntold(i)", "i < 0"},
+		{workPass, "w.rung == plan.Force && (alone || e.isBackUntold(i))", "w.rung == plan.Force && alone"},
+	}},
+	{name: "guard: what is asked after all goes by the guard of its power-off", by: "./test/dst TestRegressions/asked-after-all-with-a-cluster-that-came-back-late", edits: []edit{
+		{workPass, "\t\te.askFirst(i)\n\t\te.verify(i)\n\t\treturn\n", "\t\te.askFirst(i)\n"},
 	}},
 	{name: "cut: one that was missed is made again alone", by: "./test/dst TestAllIsBack/one-of-two-feeds-ignores-its-cut", edits: []edit{
 		{workTogether, "return can && (e.Standing(k).Cycle == ledger.Committed ||", "return can && e.Standing(k).Missed == 0 && (e.Standing(k).Cycle == ledger.Committed ||"},

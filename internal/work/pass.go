@@ -87,14 +87,14 @@ func (e *Works) passStart(i int) {
 }
 
 // fallsSoon reports whether the host that a node runs on was seen to go, and may still in the time of its stop, or was first seen to be
-// off since the node was asked: the node goes with it. What has answered after that has not.
+// off since the node was asked, as far as that look may have taken: the node goes with it. What has answered after that has not.
 func (e *Works) fallsSoon(i int) bool {
 	host := e.HostOf(i)
 	if host < 0 {
 		return false
 	}
 	b := &e.Beliefs[host]
-	return e.GoesSoon(host) || belief.IsDown(b.Seen.State) && e.Beliefs[i].AskedAt.Before(b.Since)
+	return e.GoesSoon(host) || belief.IsDown(b.Seen.State) && e.Beliefs[i].AskedAt.Before(b.Since.Add(probeWithin))
 }
 
 // passStop goes on with a stop or a cut if all that uses the node is proven off, or may be taken along.

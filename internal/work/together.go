@@ -209,8 +209,8 @@ func (e *Works) mayBeCutNow(supply int, isDown func(load int) bool) bool {
 	return e.mayBeCut(supply) && e.isClear(supply, isDown)
 }
 
-// mayBeCut reports whether a supply is to be cut, if need be once more, or is back, can be, comes on again by itself, and has missed no cut.
-// One on bypass has somebody at work on it, and one that is overloaded or asks for a new battery may not come back.
+// mayBeCut reports whether a supply is to be cut, if need be once more, or is back, can be, comes on again by itself, and has missed no
+// cut. One on bypass has somebody at work on it, and one that is overloaded or asks for a new battery may not come back.
 func (e *Works) mayBeCut(supply int) bool {
 	k := e.Ledger.SupplyOf[supply]
 	s := &e.Supplies[k]

@@ -661,7 +661,7 @@ var bugs = []bug{
 		{"internal/engine/supply.go", "!other.OffSince.IsZero() && !other.OffSince", "!other.OffSince"},
 	}},
 	{name: "start: what answers though its host is gone goes with it each time anew", by: "./test/dst TestRegressions/a-guest-answers-though-its-host-is-gone", edits: []edit{
-		{workPass, "e.Beliefs[i].AskedAt.Before(b.Since)", "e.Beliefs[i].AskedAt.Before(b.SeenAt)"},
+		{workPass, "e.Beliefs[i].AskedAt.Before(b.Since.Add(probeWithin))", "e.Beliefs[i].AskedAt.Before(b.SeenAt)"},
 	}},
 	{name: "put-back: a host that is off shows the mode that it was in before", by: "./internal/belief TestWhatIsOffShowsNoModeOfBefore", edits: []edit{
 		{beliefBelieve, "if b.Seen.State != plan.On && e.Graph.Node(i).SuspendsItself() {", "if false {"},
@@ -737,6 +737,9 @@ var bugs = []bug{
 	}},
 	{name: "ladder: what no stop came to is powered off as it answers", by: "./test/dst TestAskedFirst/it-answers-after-its-power-off-came-to-nobody", edits: []edit{
 		{workPass, "w.rung == plan.Force && (alone || e.isBackUntold(i))", "w.rung == plan.Force && alone"},
+	}},
+	{name: "start: a look at a host is of when it was asked", by: "./test/dst TestRegressions/a-host-is-off-by-a-look-that-took-its-time", edits: []edit{
+		{workPass, "b.Since.Add(probeWithin)", "b.Since"},
 	}},
 	{name: "guard: what is asked after all goes by the guard of its power-off", by: "./test/dst TestRegressions/asked-after-all-with-a-cluster-that-came-back-late", edits: []edit{
 		{workPass, "\t\te.askFirst(i)\n\t\te.verify(i)\n\t\treturn\n", "\t\te.askFirst(i)\n"},

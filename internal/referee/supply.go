@@ -65,6 +65,9 @@ const settles = 6 * time.Second
 // sinksIn is how long a supply is heard to be out until everything that rests on its being on line has left.
 const sinksIn = 3 * time.Second
 
+// cutMargin is for how long a cut that was due may come yet, as far as anybody knows: no clock of a UPS is that good.
+const cutMargin = 10 * time.Second
+
 // missedPoll is how long a supply that was on line may not be heard, and counts as on line all the while if it is on line then.
 const missedPoll = 15 * time.Second
 
@@ -129,7 +132,7 @@ func (r *Referee) followAnswer(s *supply, at time.Time, p Poll) {
 	s.plain = s.plain || p.Heard && s.output
 	isNews := s.plain && at.Sub(r.resumed) >= sinksIn && at.Sub(s.speaks) >= slowness
 	s.seen = s.seen || p.Heard && !s.output && s.made && isNews
-	s.missed = s.missed || s.uncut && s.deaf && s.looks == 0
+	s.missed = s.missed || s.uncut && s.deaf && (s.looks == 0 || at.Sub(s.uncutAt) < cutMargin)
 }
 
 // hear takes what the controller heard of the mains of a supply.
@@ -201,14 +204,8 @@ func (r *Referee) isOffAsHeard(s *supply, at time.Time) bool {
 	return !s.output || !s.litAt.Before(s.heardAt) && at.Sub(s.litAt) <= missedPoll
 }
 
-// cutMargin is for how long a cut that was due may come yet: no clock of a UPS is that good.
-const cutMargin = 10 * time.Second
-
 // lookedAtSupply follows a look at a supply: a cut that did not come is known for that then.
-func (r *Referee) lookedAtSupply(s *supply, at time.Time) {
-	if s.uncut && at.Sub(s.uncutAt) < cutMargin {
-		return
-	}
+func (r *Referee) lookedAtSupply(s *supply) {
 	if s.looks++; s.uncut && s.looks >= looksLater {
 		s.due = false
 		r.follow(s)

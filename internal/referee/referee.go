@@ -254,7 +254,7 @@ func (r *Referee) Answered(at time.Time, i int) {
 		n.wentAt = at
 	}
 	if p := r.place[i]; p >= 0 {
-		r.lookedAtSupply(&r.supplies[p])
+		r.lookedAtSupply(&r.supplies[p], at)
 	}
 }
 

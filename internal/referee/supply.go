@@ -45,6 +45,7 @@ type supply struct {
 	due         bool      // a cut was commanded that has not come
 	dueAt       time.Time // when that was
 	uncut       bool      // it took its last cut and did not make it
+	shownUncut  bool      // and a look since that was beyond doubt has shown it
 	uncutAt     time.Time
 	looks       int       // at it since then
 	plain       bool      // since a restart it was heard with its output on: what says OFF from its first word on may always do
@@ -65,8 +66,8 @@ const settles = 6 * time.Second
 // sinksIn is how long a supply is heard to be out until everything that rests on its being on line has left.
 const sinksIn = 3 * time.Second
 
-// cutMargin is for how long a cut that was due may come yet, as far as anybody knows: no clock of a UPS is that good.
-const cutMargin = 10 * time.Second
+// cutMargin is for how long a cut that was due may come yet, as far as anybody knows: no clock of a UPS is that good (internal/nut).
+const cutMargin = 15 * time.Second
 
 // missedPoll is how long a supply that was on line may not be heard, and counts as on line all the while if it is on line then.
 const missedPoll = 15 * time.Second
@@ -132,7 +133,7 @@ func (r *Referee) followAnswer(s *supply, at time.Time, p Poll) {
 	s.plain = s.plain || p.Heard && s.output
 	isNews := s.plain && at.Sub(r.resumed) >= sinksIn && at.Sub(s.speaks) >= slowness
 	s.seen = s.seen || p.Heard && !s.output && s.made && isNews
-	s.missed = s.missed || s.uncut && s.deaf && (s.looks == 0 || at.Sub(s.uncutAt) < cutMargin)
+	s.missed = s.missed || s.uncut && s.deaf && !s.shownUncut
 }
 
 // hear takes what the controller heard of the mains of a supply.
@@ -195,6 +196,7 @@ func (r *Referee) OutputBack(at time.Time, i int) {
 // Uncut tells that a supply took a cut and does not make it: this is when it was due. Who has only just begun to look has not seen that.
 func (r *Referee) Uncut(at time.Time, i int) {
 	s := r.supplyAt(i)
+	s.shownUncut = false
 	s.uncut, s.uncutAt, s.looks, s.missed = true, at, 0, s.deaf || at.Sub(r.resumed) < sinksIn
 	r.strand()
 }
@@ -205,7 +207,8 @@ func (r *Referee) isOffAsHeard(s *supply, at time.Time) bool {
 }
 
 // lookedAtSupply follows a look at a supply: a cut that did not come is known for that then.
-func (r *Referee) lookedAtSupply(s *supply) {
+func (r *Referee) lookedAtSupply(s *supply, at time.Time) {
+	s.shownUncut = s.shownUncut || s.uncut && at.Sub(s.uncutAt) >= cutMargin
 	if s.looks++; s.uncut && s.looks >= looksLater {
 		s.due = false
 		r.follow(s)

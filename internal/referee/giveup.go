@@ -43,7 +43,8 @@ func (r *Referee) wasTried(at time.Time, i int, verb plan.Verb) bool {
 	isPlug := r.estate.Node(i).Switches && verb == plan.Stop && slices.ContainsFunc(r.usersOf(i), func(u int) bool {
 		return r.nodes[u].failed.Has(plan.Stop) && !r.nodes[u].isDown()
 	})
-	mayBeSent := verb == plan.Flush && n.intent.verb == verb && n.intent.life < r.life // before a crash, and nobody knows
+	isOfCache := verb == plan.Flush || verb == plan.Protect
+	mayBeSent := isOfCache && n.intent.verb == verb && n.intent.life < r.life // before a crash, and nobody knows
 	return isPlug || mayBeSent || n.commanded.Has(verb) || n.commanded.Has(plan.Force) || silent || r.estate.Node(i).Kind == plan.Manual ||
 		n.now.State == plan.Gone || n.now.State == plan.Stopping
 }

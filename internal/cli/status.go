@@ -186,7 +186,7 @@ func writeReasons(w io.Writer, v *engine.View) {
 // writeNodes counts the nodes, supplies apart, by what they were last seen as, and names those that do not answer.
 func writeNodes(w io.Writer, s *daemon.Status) {
 	counts := map[plan.State]int{}
-	var odd []string
+	var odd, whys []string
 	for i := range s.View.Nodes {
 		n := &s.View.Nodes[i]
 		if n.Type == runbook.SupplyType || !n.Probed {
@@ -195,6 +195,9 @@ func writeNodes(w io.Writer, s *daemon.Status) {
 		counts[n.Seen.State]++
 		if n.Seen.State == plan.Unreachable || n.Seen.State == plan.Unknown {
 			odd = append(odd, n.ID)
+			if n.NoAnswer != "" {
+				whys = append(whys, n.ID+": "+n.NoAnswer)
+			}
 		}
 	}
 	var parts []string
@@ -213,7 +216,13 @@ func writeNodes(w io.Writer, s *daemon.Status) {
 	if len(odd) > 0 {
 		fmt.Fprintf(w, "No answer: %s\n", strings.Join(odd, ", "))
 	}
+	for _, why := range whys[:min(len(whys), mostWhys)] {
+		fmt.Fprintf(w, "  %s\n", why)
+	}
 }
+
+// mostWhys is of how many nodes status says why they do not answer.
+const mostWhys = 6
 
 // writeProofs names what nobody has seen to work, or not for long.
 func writeProofs(w io.Writer, p *daemon.Proofs) {

@@ -60,17 +60,19 @@ type SupplyView struct {
 
 // NodeView is one node.
 type NodeView struct {
-	ID      string           `json:"id"`
-	Type    string           `json:"type"`
-	Group   string           `json:"group,omitempty"`
-	Seen    plan.Observation `json:"seen"`
-	SeenAt  time.Time        `json:"seen_at,omitzero"`
-	Probed  bool             `json:"probed,omitempty"` // there is something to ask it
-	Doing   string           `json:"doing,omitempty"`  // the verb under way
-	InScope bool             `json:"in_scope,omitempty"`
-	Why     string           `json:"why,omitempty"`  // what it waits for, in words
-	Asks    bool             `json:"asks,omitempty"` // which is a person
-	Waits   want.WhyCode     `json:"-"`              // what it waits for, sorted: valid with Why
+	ID     string           `json:"id"`
+	Type   string           `json:"type"`
+	Group  string           `json:"group,omitempty"`
+	Seen   plan.Observation `json:"seen"`
+	SeenAt time.Time        `json:"seen_at,omitzero"`
+	Probed bool             `json:"probed,omitempty"` // there is something to ask it
+	// NoAnswer is why it has not answered when it was asked last, in words; "": it has, or nobody knows.
+	NoAnswer string       `json:"no_answer,omitempty"`
+	Doing    string       `json:"doing,omitempty"` // the verb under way
+	InScope  bool         `json:"in_scope,omitempty"`
+	Why      string       `json:"why,omitempty"`  // what it waits for, in words
+	Asks     bool         `json:"asks,omitempty"` // which is a person
+	Waits    want.WhyCode `json:"-"`              // what it waits for, sorted: valid with Why
 }
 
 // Outlook is what a drill of nodes would do.

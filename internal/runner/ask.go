@@ -73,11 +73,12 @@ func (r *Runner) Outlook(ctx context.Context, d engine.Drill) (engine.Outlook, e
 	return o, err
 }
 
-// View gives a copy of what the engine knows. It comes in its turn among the events: the error is that of ctx where that ended before, or
-// says that the runner has ended.
+// View gives a copy of what the engine knows, and beside it why nodes do not answer. It comes in its turn among the events: the error is
+// that of ctx where that ended before, or says that the runner has ended.
 func (r *Runner) View(ctx context.Context) (engine.View, error) {
 	var view engine.View
 	err := r.inside(ctx, func(context.Context) { view = r.engine.View() })
+	r.silences.tell(&view)
 	return view, err
 }
 

@@ -100,6 +100,7 @@ func (r *Runner) probe(ctx context.Context, e effect.Probe) {
 			}
 		}()
 		seen, err := node.Probe(ctx)
+		r.silences.follow(e.Node, seen, err)
 		if err != nil {
 			r.log.Debug("a probe got no answer", keyNode, e.Node, keyError, err)
 		}

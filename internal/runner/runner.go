@@ -54,6 +54,7 @@ type Runner struct {
 
 	events   chan engine.Event
 	readings *readings
+	silences silences
 	calls    chan func(context.Context)
 	ended    chan struct{} // closed when the loop has ended
 	all      sync.WaitGroup
@@ -104,8 +105,8 @@ func New(o Options) *Runner {
 		options: o, log: o.Log.With(keyComponent, "runner"), engine: o.Engine,
 		appender: appender{journal: o.Journal, result: make(chan error, 1)},
 		events:   make(chan engine.Event, backlog), readings: newReadings(), calls: make(chan func(context.Context)),
-		ended: make(chan struct{}),
-		ops:   map[ledger.Op]context.CancelCauseFunc{}, estimates: estimates{answers: make(chan foresight.Estimate, 1)},
+		silences: silences{why: map[string]string{}}, ended: make(chan struct{}),
+		ops: map[ledger.Op]context.CancelCauseFunc{}, estimates: estimates{answers: make(chan foresight.Estimate, 1)},
 	}
 }
 

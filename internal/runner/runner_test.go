@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -364,6 +365,51 @@ func (g *rig) missing(id string) {
 	}
 	require.NotNil(g.t, wrap.Node(id))
 	g.wrap = nil
+}
+
+// mute answers no question while it has a reason not to.
+type mute struct {
+	*fake.Node
+	why *atomic.Value
+}
+
+func (n mute) Probe(ctx context.Context) (plan.Observation, error) {
+	if err := n.why.Load().(error); !errors.Is(err, errNone) {
+		return plan.Observation{}, err
+	}
+	return n.Node.Probe(ctx)
+}
+
+var errNone, errKey = errors.New("none"), errors.New("its host key is another than the runbook's")
+
+// Why a node does not answer is told beside it, as long as it does not.
+func TestWhyANodeDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.small()
+		var why atomic.Value
+		why.Store(errKey)
+		g.wrap = func(id string, n adapter.Node) adapter.Node {
+			if id == "vm2" {
+				return mute{n.(*fake.Node), &why}
+			}
+			return n
+		}
+		g.start()
+		says := func() (all []string) {
+			view, err := g.runner.View(t.Context())
+			require.NoError(t, err)
+			for _, n := range view.Nodes {
+				all = append(all, n.NoAnswer)
+			}
+			return all
+		}
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"", "", "", "", "its host key is another than the runbook's"}, says())
+		why.Store(errNone)
+		time.Sleep(time.Hour)
+		require.Equal(t, []string{"", "", "", "", ""}, says())
+	})
 }
 
 func TestOrdersAndQuestions(t *testing.T) {

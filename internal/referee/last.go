@@ -51,7 +51,8 @@ func (r *Referee) isLastCall(c *command) bool {
 		isLost := s.written && !s.heardAt.After(r.resumed) // on record; that it was heard on line since is forgotten with a crash
 		hasMains := !s.fell && !isLost && !r.forgetful     // as far as was heard
 		isDue := s.due && c.at.Sub(s.dueAt) <= comesSoon
-		return s.output && !isDue && (hasMains || !r.nearsItsEnd(c.at, f, max(r.policy.Reserve, r.lastTakes(f))+nearDeath))
+		isUnheard := s.litAt.After(s.heardAt) // that it came on
+		return s.output && !isDue && !isUnheard && (hasMains || !r.nearsItsEnd(c.at, f, max(r.policy.Reserve, r.lastTakes(f))+nearDeath))
 	}
 	sources := r.estate.AllSources(c.Node)
 	return len(sources) > 0 && !slices.ContainsFunc(sources, lasts)

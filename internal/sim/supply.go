@@ -219,6 +219,7 @@ func (c *simSupply) unheard(now time.Time) plan.Observation {
 	case c.cutDue.IsZero():
 		return plan.Observation{State: plan.Unreachable, Detail: "no answer"}
 	case left > 0:
+		left = max(0, left-deadAfter) // as of when it is known that nothing answers
 		return plan.Observation{State: plan.Stopping, RemainFor: left, Detail: "silent since it accepted the cut"}
 	}
 	return plan.Observation{State: plan.Off, Detail: "silent since it accepted the cut, and its delay is over"}

@@ -106,14 +106,20 @@ func (r *Referee) mayBeTakenAgain(i int, s *ledger.NodeState) bool {
 const surveyed = 30 * time.Second
 
 // wentUnseen reports whether a node went off with one that somebody has switched off, and nobody can know that; or by itself, which was
-// seen only when its host had lost its power: that looks as if it had gone with it.
+// seen only when its host had lost its power, or was silent since then, and lost it: that looks as if it had gone with it.
 func (r *Referee) wentUnseen(i int) bool {
 	n := &r.nodes[i]
 	if n.meddled.IsZero() {
 		return false
 	}
 	host, known := r.estate.Index(r.estate.Node(i).Host)
-	isLate := known && r.nodes[host].now.State != plan.On && !n.meddled.After(r.nodes[host].fell) && n.plain.After(r.nodes[host].fell)
+	isLate := false
+	if known {
+		on := &r.nodes[host]
+		isBack := on.now.State == plan.On && !on.mute // it has answered since
+		isSilent := !on.vain.IsZero() && on.vainSince.Sub(n.plain) <= guarded
+		isLate = !n.meddled.After(on.fell) && (!isBack && n.plain.After(on.fell) || isSilent)
+	}
 	return isLate || n.with >= 0 && r.unseen(n.with)
 }
 

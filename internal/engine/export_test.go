@@ -213,7 +213,6 @@ var ages = map[string]time.Duration{
 	"referee.Referee.heldUntil":     time.Minute,
 	"referee.Referee.moved":         2 * time.Minute, // standstill
 	"referee.Referee.resumed":       time.Minute,     // listens, and compared with node.roused
-	"referee.Referee.openedAt":      time.Minute,     // compared with when a machine got its power
 	"referee.Referee.resumedBefore": time.Minute,     // compared with node.saidAt
 	"referee.intent.at":             time.Minute,     // slowness
 	"referee.node.toldAt":           time.Minute,     // more than the explored stops may take

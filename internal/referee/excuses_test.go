@@ -5,9 +5,6 @@ import "testing"
 // round2 is the power back, and with it the outage's second round for who goes down again.
 const round2 = "ups: back; +70s; record turned goal=up supplies=ups; "
 
-// slowly is an outage that begins as a host still starts, since its power was back before.
-const slowly = "esx: off; ups: off; +5m; ups: on; esx: starting; ups: back; +1m; ups: out; +5s; outage; cluster: protected; nas: protected; app: off; db: off; lab: off; vcenter: off; "
-
 // excusesEnd has histories in which an excuse was once taken for more than it is, each beside a rule that it let pass: what nobody could
 // know excuses what rests on it, for as long as nobody could.
 var excusesEnd = []struct{ what, story, wants string }{
@@ -74,8 +71,6 @@ var excusesEndLater = []struct{ what, story, wants string }{
 	{"an output under a server behind a strip", "ups2: out; +5s; outage; cluster: protected; nas: protected; san: off; twin: off; record no-return supplies=ups2; cut ups2", "3: the output of ups2 is cut while srv, which hangs on it through others, is on"},
 	{"a stop of a host whose power blinked, unheard, right after it answered", vmsOff + "ups: empty; +1s; ups: silent; +1m; esx: answers; +5s; esx: dark; ups: off; ups: on; esx: starting; +5s; stop esx", ""},
 	{"a stop of a host whose power blinked, unheard, a minute after it answered", vmsOff + "ups: empty; +1s; ups: silent; +1m; esx: answers; +1m; esx: dark; ups: off; ups: on; esx: starting; +5s; stop esx", "6: esx was told to stop while it starts"},
-	{"a stop of a host that starts since before the outage, after a restart in it", slowly + "+1s; resumed; +1s; stop esx", ""},
-	{"a stop of a host that starts since before the outage", slowly + "+1s; stop esx", "6: esx was told to stop while it starts"},
 	{"a stop of a host whose UPS somebody switched on between two words of it", vmsOff + "esx: off; ups: off; ups: meddled; ups: on; esx: starting; stop esx", ""},
 	{"a stop of what is off, with dirty data", vmsOff + "esx: off; nas: dirty; nas: off; +1m; nas: answers; nas: answers; stop nas", ""},
 	{"a start of what goes by itself, one probe lost", dark + back + "nas: on; esx: on; lab: stopping; lab: answers; lab: answers; +1s; lab: silent; start lab", "6: lab was told to start while it stops"},

@@ -112,8 +112,8 @@ func (r *Referee) isHidden(i int) bool {
 
 // cameUnseen reports the same of a machine whose power came back while nobody could know of it, behind a supply that has not been heard on
 // line since: the controller was away, or the supply was silent and its battery gave out before its time, or for a moment in which that had
-// much left; or that was known, and is lost with the records of it, or with a life from before the outage; or it said that it was on right
-// before; or somebody has just switched its outlet on.
+// much left; or that was known, and is lost with the records of it; or it said that it was on right before; or somebody has just switched
+// its outlet on.
 func (r *Referee) cameUnseen(i int) bool {
 	n := &r.nodes[i]
 	roused := n.roused
@@ -123,8 +123,7 @@ func (r *Referee) cameUnseen(i int) bool {
 	if n.said == plan.On && n.fell.After(n.saidAt) && r.clock.Sub(n.saidAt) <= guarded+r.look(i)+slowPoll && r.isHidden(i) {
 		return true
 	}
-	isNoRecord := roused.Before(r.openedAt) && r.openedAt.Before(r.resumed) // what was known before the outage is lost with that life
-	forgot := (r.forgetful || isNoRecord) && roused.Before(r.resumed)
+	forgot := r.forgetful && roused.Before(r.resumed)
 	return r.startsUnheard(i, func(s *supply) bool {
 		// it went off, and somebody switched it on, between two words of its UPS
 		between := !s.seen && !s.offAt.IsZero() && !r.nodes[s.node].meddled.Before(s.offAt)

@@ -47,7 +47,7 @@ func (r *Referee) Recorded(at time.Time, rec *ledger.Record) {
 func (r *Referee) begin(at time.Time) {
 	lost := r.forgetful
 	r.open, r.snapshot, r.hold, r.forgetful, r.observes, r.drill, r.drillUp = true, !r.has(Records), false, false, false, nil, false
-	r.unwatched, r.openedAt = false, at
+	r.unwatched = false
 	r.land()
 	for k := range r.supplies {
 		s := &r.supplies[k]

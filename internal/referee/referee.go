@@ -65,7 +65,6 @@ type Referee struct {
 	newest        time.Time // when the newest record was made: before a life, since then nobody was there, as far as anybody can know
 	unwatched     bool      // and that was so long that a supply may have failed unheard, in the open outage
 	resumedBefore time.Time // and the time before
-	openedAt      time.Time // when the newest outage or drill was opened
 	open          bool
 	snapshot      bool
 	hold          bool

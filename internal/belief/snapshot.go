@@ -23,7 +23,8 @@ func (e *Estate) LastSeen() []ledger.NodeState {
 		if ns.State = plan.On; wasOn {
 			list = append(list, ns)
 		}
-		if ns.State = plan.Starting; e.Rises(i) {
+		isBooting := e.IsMute(i) && e.Now.Before(b.UpUntil()) // by the return of its power, as far as anybody knows
+		if ns.State = plan.Starting; e.Rises(i) || isBooting {
 			list = append(list, ns)
 		}
 	}

@@ -715,7 +715,7 @@ var bugs = []bug{
 		{"internal/engine/hear.go", "st.Cycle == ledger.Committed && s.Anew", "st.Cycle == ledger.Committed && s.Lapse.IsUnheard()"},
 	}},
 	{name: "opened: what was seen on before a silence of its UPS is not on its way up", by: "./test/dst TestRegressions/a-host-that-was-seen-on-before-a-silence-of-its-ups-boots-late", edits: []edit{
-		{"internal/belief/snapshot.go", "if ns.State = plan.Starting; e.Rises(i) {", "if ns.State = plan.Starting; !wasOn && e.Rises(i) {"},
+		{"internal/belief/snapshot.go", "if ns.State = plan.Starting; e.Rises(i) || isBooting {", "if ns.State = plan.Starting; !wasOn && (e.Rises(i) || isBooting) {"},
 	}},
 	{name: "silence: what says that it is on right after the time of its stop may be going yet", by: "./test/dst TestRegressions/says-once-again-that-it-is-on-after-its-stop-is-over", edits: []edit{
 		{"internal/belief/silence.go", "!e.Now.Before(b.Obeying.Add(-b.Adrift))", "!e.Now.Before(b.Obeying.Add(2*time.Minute-b.Adrift))"},
@@ -737,6 +737,9 @@ var bugs = []bug{
 	}},
 	{name: "ladder: what no stop came to is powered off as it answers", by: "./test/dst TestAskedFirst/it-answers-after-its-power-off-came-to-nobody", edits: []edit{
 		{workPass, "w.rung == plan.Force && (alone || e.isBackUntold(i))", "w.rung == plan.Force && alone"},
+	}},
+	{name: "opened: what got its power back before is not on its way up", by: "./test/dst TestRegressions/a-host-that-boots-since-before-an-outage-with-a-crash", edits: []edit{
+		{"internal/belief/snapshot.go", "e.Rises(i) || isBooting {", "e.Rises(i) || isBooting && i < 0 {"},
 	}},
 	{name: "start: a look at a host is of when it was asked", by: "./test/dst TestRegressions/a-host-is-off-by-a-look-that-took-its-time", edits: []edit{
 		{workPass, "b.Since.Add(probeWithin)", "b.Since"},

@@ -83,9 +83,14 @@ func (o *output) cut(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, command := range ways[o.misses()%len(ways)] {
-			if err := o.command(ctx, c, command, shown.parameter(command)...); err != nil {
-				return o.lost(err, delayOf(shown.off))
+		way := ways[o.misses()%len(ways)]
+		for at, command := range way {
+			err := o.command(ctx, c, command, shown.parameter(command)...)
+			if at == len(way)-1 { // what comes before it cuts nothing
+				o.noteLost(err, delayOf(shown.off))
+			}
+			if err != nil {
+				return err
 			}
 		}
 		o.mu.Lock()
@@ -96,14 +101,13 @@ func (o *output) cut(ctx context.Context) error {
 	})
 }
 
-// lost takes down that nobody has heard whether a cut was taken, where that is so.
-func (o *output) lost(err error, delay time.Duration) error {
+// noteLost takes down until when a cut may happen of which nobody has heard whether it was taken, where that is so.
+func (o *output) noteLost(err error, delay time.Duration) {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.lostUntil = time.Now().Add(delay + cutMargin)
 	}
-	return err
 }
 
 // mayCount refuses a cut as long as one before it, whose answer was lost, may count down: many UPSes would begin anew, and never come to

@@ -322,6 +322,19 @@ func (r *Referee) unsent(i int, verb plan.Verb) {
 	}
 }
 
+// intent is a node's last intent on record.
+type intent struct {
+	verb     plan.Verb
+	op       uint64
+	at       time.Time
+	life     int
+	again    bool // it is not the first attempt
+	reasoned bool // it says why there was no other way
+	pressed  bool // which was that time was short
+	yields   bool // one of lower risk was on its way down
+	sent     bool // its command was given
+}
+
 // intend takes an intent. What was given up of the opposite way is of another round.
 func (r *Referee) intend(at time.Time, i int, in intent) {
 	n := &r.nodes[i]

@@ -126,7 +126,7 @@ type node struct {
 	with      int        // it went, or came, with this one, as far as nobody could know of that; negative: with none
 	vain      time.Time  // when the last probe was not answered; zero: it was
 	vainSince time.Time  // the first of those in a row
-	spokeAt   time.Time  // and when one was answered again
+	spokeAt   time.Time  // when one was answered after those
 	saidAt    time.Time  // when one was answered, last
 	cameAt    time.Time  // when the newest was given that has come to the controller
 	came      plan.State // and what that said
@@ -140,19 +140,6 @@ type node struct {
 	deniedBefore bool // so it was before its last Protect
 	shownOff     bool // proven off on record in this outage, and not back since
 	protection   protection
-}
-
-// intent is a node's last intent on record.
-type intent struct {
-	verb     plan.Verb
-	op       uint64
-	at       time.Time
-	life     int
-	again    bool // it is not the first attempt
-	reasoned bool // it says why there was no other way
-	pressed  bool // which was that time was short
-	yields   bool // one of lower risk was on its way down
-	sent     bool // its command was given
 }
 
 // New makes a referee for an estate on which everything is on and nothing is protected, until it is told otherwise.

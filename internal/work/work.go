@@ -22,7 +22,7 @@ type work struct {
 	placed   bool   // it holds a place under the limits
 	resumed  bool   // its command is from before a crash
 	finalAsk bool   // its node was asked once more when its time was over
-	asked    int    // how often it went back to its stop, since none had come to its node
+	asked    int    // how often it went back from its power-off to its stop
 	stray    string // it has gone a way that its table does not have; "": it has not
 }
 

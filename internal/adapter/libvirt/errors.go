@@ -36,8 +36,8 @@ var hints = map[libvirt.ErrorNumber]struct {
 
 const notLetIn = "libvirt denies access: add the user that Ebbtide runs or logs in as to the group libvirt"
 
-// unkilled is what libvirt says of a process that has not ended 15 s after its KILL: it waits in the kernel, and goes when it may
-// (virProcessKillPainfullyDelay).
+// unkilled is what libvirt says of a process that its TERM and its KILL have not ended in time (virProcessKillPainfullyDelay): it waits in
+// the kernel, and goes when it may.
 const unkilled = "Failed to terminate process"
 
 // code is the number of an error that the daemon gave.

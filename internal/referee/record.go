@@ -2,7 +2,6 @@ package referee
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -319,42 +318,6 @@ func (r *Referee) unsent(i int, verb plan.Verb) {
 		s.due = false
 		r.follow(s)
 	default:
-	}
-}
-
-// intent is a node's last intent on record.
-type intent struct {
-	verb     plan.Verb
-	op       uint64
-	at       time.Time
-	life     int
-	again    bool // it is not the first attempt
-	reasoned bool // it says why there was no other way
-	pressed  bool // which was that time was short
-	yields   bool // one of lower risk was on its way down
-	sent     bool // its command was given
-}
-
-// intend takes an intent. What was given up of the opposite way is of another round.
-func (r *Referee) intend(at time.Time, i int, in intent) {
-	n := &r.nodes[i]
-	r.flights.again[i] = r.flights.at[i] >= 0
-	r.fly(i, true)
-	in.at, in.life = at, r.life
-	in.yields = slices.ContainsFunc(r.flights.nodes, func(j int) bool {
-		return r.nodes[j].intent.verb == plan.Stop && r.estate.Node(j).Risk < r.estate.Node(i).Risk
-	})
-	n.intent = in
-	switch in.verb {
-	case plan.Start:
-		n.failed &^= plan.VerbSet(plan.Stop, plan.Force)
-	case plan.Stop, plan.Force:
-		n.failed &^= plan.VerbSet(plan.Start)
-	case plan.Unprotect:
-		n.failed &^= plan.VerbSet(plan.Protect, plan.Flush)
-	case plan.Protect:
-		n.failed &^= plan.VerbSet(plan.Unprotect)
-	case plan.Flush, plan.Cut, plan.Discharge, plan.EndDischarge:
 	}
 }
 

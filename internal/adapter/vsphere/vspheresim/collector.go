@@ -28,6 +28,7 @@ type collector struct {
 	version int
 	known   map[types.ManagedObjectReference]contents // by filter; nil before the first wait
 	changed map[types.ManagedObjectReference]bool     // objects to be read again
+	removed map[types.ManagedObjectReference]bool     // those among them that may still be found, and are gone
 	whole   bool                                      // the filters' selections are to be made again
 	pending []types.PropertyFilterUpdate              // one object each, not yet handed out
 	wake    chan struct{}
@@ -74,8 +75,14 @@ func (c *collector) UpdateObject(_ *simulator.Context, o mo.Reference, _ []types
 	c.note(&ref)
 }
 
-// RemoveObject notes that the object is gone.
+// RemoveObject notes that the object is gone: it is called before the registry forgets it, so that it may be read once
+// more. No reference is given twice.
 func (c *collector) RemoveObject(_ *simulator.Context, ref types.ManagedObjectReference) {
+	c.mu.Lock()
+	if c.removed != nil {
+		c.removed[ref] = true
+	}
+	c.mu.Unlock()
 	c.note(&ref)
 }
 
@@ -105,6 +112,7 @@ func (c *collector) WaitForUpdatesEx(ctx *simulator.Context, r *types.WaitForUpd
 	if first {
 		c.known = make(map[types.ManagedObjectReference]contents)
 		c.changed = make(map[types.ManagedObjectReference]bool)
+		c.removed = make(map[types.ManagedObjectReference]bool)
 		c.whole, c.pending = true, nil
 		c.wake = make(chan struct{}, 1)
 	} else if c.known == nil || r.Version != strconv.Itoa(c.version) {
@@ -212,6 +220,9 @@ func (c *collector) read(ctx *simulator.Context, filter *simulator.PropertyFilte
 		c.pending = append(c.pending, types.PropertyFilterUpdate{Filter: filter.Self, ObjectSet: []types.ObjectUpdate{u}})
 	}
 	for _, o := range res.(*methods.RetrievePropertiesExBody).Res.Returnval.Objects {
+		if c.isGone(o.Obj) {
+			continue
+		}
 		delete(asked, o.Obj)
 		u := types.ObjectUpdate{Kind: types.ObjectUpdateKindModify, Obj: o.Obj}
 		was, ok := known[o.Obj]
@@ -240,6 +251,12 @@ func (c *collector) read(ctx *simulator.Context, filter *simulator.PropertyFilte
 		emit(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: ref})
 	}
 	return nil
+}
+
+func (c *collector) isGone(ref types.ManagedObjectReference) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.removed[ref]
 }
 
 // page hands out the next part of what is pending. The first answer may be empty, others are nil then.

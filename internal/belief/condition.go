@@ -27,7 +27,7 @@ const (
 )
 
 var conditionTexts = [Conditions]string{
-	"not heard yet", "on line", "testing its battery", "on battery", "silent, failing when last heard", "silent, not failing when last heard", "on line, but another shutdown trigger holds",
+	"not heard from yet", "on line", "testing its battery", "on battery", "silent, failing when last heard", "silent, not failing when last heard", "on line, but another shutdown trigger is met",
 	"on line again, but not for long enough", "recharging", "ready", "to be cut", "about to be cut", "off",
 }
 

@@ -90,9 +90,9 @@ func verdict(r *demo.Result) string {
 		lines = append(lines, english.Count(r.Forced, "command was forced", "commands were forced")+"; the journal has the reasons.")
 	}
 	if len(r.Violations) == 0 {
-		return strings.Join(append(lines, "Referee, judging by the estate itself: no rules broken."), "\n")
+		return strings.Join(append(lines, "Referee, judging by the true state of the estate: no rules broken."), "\n")
 	}
-	lines = append(lines, "Referee, judging by the estate itself: "+english.Count(len(r.Violations), "rule")+" broken:")
+	lines = append(lines, "Referee, judging by the true state of the estate: "+english.Count(len(r.Violations), "rule")+" broken:")
 	for _, v := range r.Violations {
 		lines = append(lines, "  "+v)
 	}

@@ -96,7 +96,7 @@ func judgeNode(id string, p *daemon.DrillPlan, told *timeline.Timeline) drilledN
 	n.Good = true
 	switch {
 	case down != nil && down.State == timeline.Stopped:
-		n.Verdict = "came back; its power-off was forced: " + down.Reason
+		n.Verdict = "came back, but had to be forced off: " + down.Reason
 	case n.DownP95 > 0 && n.Stopped > n.DownP95, n.UpP95 > 0 && n.Started > n.UpP95:
 		n.Verdict = "came back, slower than expected"
 	default:
@@ -191,10 +191,11 @@ func took(d time.Duration) string {
 // writeDrillPlan shows what a drill would do.
 func writeDrillPlan(w io.Writer, p *daemon.DrillPlan) {
 	if b := p.Battery; b != nil {
-		fmt.Fprintf(w, "%s would run on battery under its load down to %.0f%%", b.Supply, b.Floor)
+		fmt.Fprintf(w, "%s would run on battery under its load", b.Supply)
 		if b.Charge != nil {
 			fmt.Fprintf(w, ", from %.0f%%", *b.Charge)
 		}
+		fmt.Fprintf(w, " down to %.0f%%", b.Floor)
 		if b.Left != nil {
 			fmt.Fprintf(w, " (about %s at the present load)", brief(time.Duration(*b.Left)*time.Second))
 		}

@@ -38,8 +38,8 @@ func openJournal(path string) (*journal.Journal, error) {
 	var inUse *journal.InUseError
 	switch {
 	case errors.As(err, &inUse):
-		return nil, fail(exitFailed, "the daemon has it open: `ebbtide report` and `ebbtide status` with --config FILE ask that; else stop it first, as a "+
-			"copy of a file in use may be torn", "%w", err)
+		return nil, fail(exitFailed, "the daemon has it open: use `ebbtide report` or `ebbtide status` with --config FILE, "+
+			"which ask the daemon, or stop the daemon first; a copy of a file in use may be damaged", "%w", err)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fail(exitFailed, "the setting journal says where the daemon's journal is", "%w", err)
 	}

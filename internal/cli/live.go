@@ -125,7 +125,7 @@ func cutBy(s *estate.Supply) string {
 	case s.Reading == nil:
 		return "-"
 	case s.Cut == schema.CutNone:
-		return "no cut wanted"
+		return "not to be cut"
 	case len(s.Ways) == 0:
 		return "can't cut: lacks " + string(s.Cut)
 	case len(s.Ways) == 1:

@@ -133,7 +133,7 @@ func TestPrintCluster(t *testing.T) {
 		text, _, _ = strings.Cut(text, "[ ] done")
 		return text
 	}
-	for _, title := range []string{"suspend for the shutdown: cluster", "put back as it was: cluster"} {
+	for _, title := range []string{"suspend for the shutdown: cluster", "restore the settings of cluster"} {
 		require.NotRegexp(t, "flush|write-(back|through)|dead battery", step(title))
 	}
 	require.Contains(t, step("suspend for the shutdown: cluster"), "left alone, it would restart elsewhere")

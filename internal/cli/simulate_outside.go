@@ -37,15 +37,15 @@ func outside(c *sim.Change) string {
 	case c.Journal != nil:
 		return "the journal's disk is back"
 	case c.Becomes != nil:
-		return fmt.Sprintf("%s becomes %s, not by Ebbtide", c.Node, c.Becomes)
+		return fmt.Sprintf("%s is now %s (not by Ebbtide)", c.Node, c.Becomes)
 	case c.SwitchedOn:
 		return "a person switches the output of " + c.Supply + " on"
 	case c.Silent != nil && *c.Silent:
 		return cmp.Or(c.Supply, c.Node) + " falls silent"
 	case c.Silent != nil:
-		return cmp.Or(c.Supply, c.Node) + " speaks again"
+		return cmp.Or(c.Supply, c.Node) + " answers again"
 	case c.ExtraLoad != nil && *c.ExtraLoad == 0:
-		return c.Supply + " carries no more than its nodes draw"
+		return c.Supply + " no longer carries any extra load"
 	case c.ExtraLoad != nil:
 		return fmt.Sprintf("%s carries %.0f%% more load than its nodes draw", c.Supply, 100**c.ExtraLoad)
 	case c.Temperature != nil:
@@ -53,8 +53,8 @@ func outside(c *sim.Change) string {
 	case c.Voltage != nil:
 		return fmt.Sprintf("the input of %s is at %v V", c.Supply, *c.Voltage)
 	case c.Mains:
-		return "the mains of " + c.Supply + " are back"
+		return "mains power is back at " + c.Supply
 	default:
-		return "the mains of " + c.Supply + " fail"
+		return "mains power fails at " + c.Supply
 	}
 }

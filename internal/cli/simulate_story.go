@@ -85,10 +85,10 @@ func simulationText(sc *sim.Scenario, r *sim.Result) string {
 		}
 	}
 	if len(r.Violations) == 0 {
-		b.WriteString("Referee, judging by the estate itself: no rules broken.\n")
+		b.WriteString("Referee, judging by the true state of the estate: no rules broken.\n")
 		return b.String()
 	}
-	b.WriteString("Referee, judging by the estate itself: rules broken:\n")
+	b.WriteString("Referee, judging by the true state of the estate: rules broken:\n")
 	for _, v := range r.Violations {
 		fmt.Fprintf(&b, "  rule %s\n", v)
 	}

@@ -132,7 +132,7 @@ func writeSummary(b *strings.Builder, s *sim.Summary) {
 	for i := range s.Slack {
 		spread("slack when "+string(s.Slack[i].Stage)+" starts", &s.Slack[i].Seconds)
 	}
-	spread("time with anything down", &s.Down)
+	spread("time during which anything is down", &s.Down)
 	spread("from mains return until everything is back", &s.Back)
 	_ = t.Flush()
 

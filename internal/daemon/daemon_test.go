@@ -193,7 +193,7 @@ func requireObserved(t *testing.T, s *Status) {
 // questions and of orders.
 func requireObservedLog(t *testing.T, log string) {
 	t.Helper()
-	_, log, _ = strings.Cut(log, "power failure: ups")
+	_, log, _ = strings.Cut(log, "power failure at ups")
 	log, _, over := strings.Cut(log, "the outage is over")
 	require.True(t, over)
 	waited := 0

@@ -101,7 +101,7 @@ func TestDrillsThatAreRefused(t *testing.T) {
 		order DrillOrder
 		text  string
 	}{
-		{DrillOrder{Nodes: []string{"nas"}}, "web outside the drill needs nas and is not off"},
+		{DrillOrder{Nodes: []string{"nas"}}, "web, outside the drill, needs nas and is not off"},
 		{DrillOrder{Nodes: []string{"ups"}}, "cutting its output is not a drill"},
 		{DrillOrder{Nodes: []string{"wbe"}}, `no node has the name or label "wbe"`},
 		{DrillOrder{Stage: "shutdown"}, `there is no shed stage "shutdown"`},

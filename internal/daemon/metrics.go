@@ -34,7 +34,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	upDesc      = desc("up", "1 while the runner's loop answers.")
+	upDesc      = desc("up", "1 while Ebbtide's main loop answers.")
 	armedDesc   = desc("armed", "1 if Ebbtide acts, 0 if it only observes: steps and outages are then counted as they would have been.")
 	infoDesc    = desc("build_info", "The program's version.", "version")
 	journalDesc = desc("journal_writable", "1 while records can be made durable.")
@@ -71,13 +71,13 @@ func newMetrics(d *Daemon) *metrics {
 		daemon: d, registry: prometheus.NewRegistry(),
 		outages: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ebbtide_outages_total",
-			Help: "Outages that ended since the start, by how; while ebbtide_armed is 0, by how they would have ended.",
+			Help: "Outages that have ended since Ebbtide started, by result; while ebbtide_armed is 0, by the result that they would have had.",
 		},
 			[]string{"result"}),
 	}
 	m.drills = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ebbtide_drills_total",
-		Help: "Drills that ended since the start, by how.",
+		Help: "Drills that have ended since Ebbtide started, by result.",
 	}, []string{"result"})
 	for _, result := range []string{resultNothing, resultRestored, resultIncomplete} {
 		m.outages.WithLabelValues(result)

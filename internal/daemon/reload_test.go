@@ -166,7 +166,7 @@ func TestPeopleAreTold(t *testing.T) {
 	g.mains(false)
 	g.until("a page", func() bool {
 		text, err := os.ReadFile(heard)
-		return err == nil && strings.Contains(string(text), "ebbtide: urgent: (observing) power failure: ups: on battery")
+		return err == nil && strings.Contains(string(text), "ebbtide: urgent: (observing) power failure at ups: on battery")
 	})
 }
 

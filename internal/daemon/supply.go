@@ -56,7 +56,7 @@ func (d *Daemon) checkMeans(ctx context.Context, s *site) bool {
 	d.lacks.Store(&lacks)
 	for _, lack := range lacks {
 		if !slices.Contains(before, lack) {
-			d.log.Error("the last steps of an outage can't be made as the runbook has them", "lack", lack)
+			d.log.Error("a system can't do what the runbook needs at the end of an outage", "lack", lack)
 			d.notify(false, lack)
 		}
 	}

@@ -116,7 +116,7 @@ func (d *Daemon) outageInWords(v *engine.View) string {
 	case v.Goal == plan.Up:
 		going = "bringing the estate back"
 	case !v.Begun && s.Down > 0: // an operator has called it off
-		going = "shutting down nothing more"
+		going = "shutting down no further nodes"
 	case !v.Begun:
 		going = begunNot
 	case !v.Whole:

@@ -72,7 +72,7 @@ func TestWhatNodesWaitForIsLogged(t *testing.T) {
 		h.tell(time.Second, pausing(15), waitsFor("nas", want.OthersFirst, "waiting for web")))
 	require.Equal(t, nothing, h.tell(time.Second, pausing(14)), "the time that passes is no change")
 	rising := func(minutes int) engine.NodeView {
-		return waitsFor("box", want.MaybeRising, fmt.Sprintf("it may be starting up: nothing is told to it for up to %dm more", minutes))
+		return waitsFor("box", want.MaybeRising, fmt.Sprintf("it may be starting up: no commands are sent to it for up to %dm more", minutes))
 	}
 	require.Len(t, h.tell(time.Second, pausing(14), rising(9)), 1)
 	require.Equal(t, nothing, h.tell(time.Second, pausing(13), rising(8)), "nor that of its start")

@@ -111,7 +111,7 @@ func proves(verb plan.Verb) func(*Engine, int) {
 func afterAll(verb plan.Verb, done string) func(*Engine, int) {
 	return func(e *Engine, i int) {
 		e.writeDown(i, ledger.Reopened, verb, "could not be reached when it was given up, but answers now", "")
-		e.Notify(true, e.ID(i)+" could not be "+done+", but answers now: it "+e.Would("is ", "would be ")+done+" after all")
+		e.Notify(true, e.ID(i)+" could not be "+done+", but answers now: it "+e.Would("is being ", "would be ")+done+" after all")
 	}
 }
 
@@ -143,7 +143,7 @@ func (e *Engine) askItsFeeds(i int) {
 
 func (e *Engine) stopOnceMore(i int) {
 	e.writeDown(i, ledger.Reopened, plan.Stop, "was proven off but is no longer off", "")
-	e.Notify(true, e.ID(i)+" was off and is "+e.Beliefs[i].Seen.State.String()+" again: it "+e.Would("is", "would be")+" stopped again")
+	e.Notify(true, e.ID(i)+" was off and is "+e.Beliefs[i].Seen.State.String()+" again: it "+e.Would("is being", "would be")+" stopped again")
 }
 
 // cycledUnseen lists, of a node that was off, that only the return of its power starts, and that is up, the supplies that were to be
@@ -191,9 +191,9 @@ func (e *Engine) fell(i int, verb plan.Verb) {
 	}
 	if entry.Relapses+1 < max(decl.Attempts, 2) && state != plan.Gone {
 		e.Record(ledger.Record{Kind: ledger.Reopened, Step: ledger.Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
-		e.Notify(true, decl.ID+" "+why+": it "+e.Would("is ", "would be ")+what+" again")
+		e.Notify(true, decl.ID+" "+why+": it "+e.Would("is being ", "would be ")+what+" again")
 		return
 	}
 	e.Record(ledger.Record{Kind: ledger.Failed, Step: ledger.Step{Node: decl.ID, Verb: &verb, State: &state}, Reason: why})
-	e.Notify(true, decl.ID+" did not stay "+what+"; no further attempt "+e.Would("is", "would be")+" made")
+	e.Notify(true, decl.ID+" did not stay "+what+"; no further attempts "+e.Would("will be", "would be")+" made")
 }

@@ -268,7 +268,7 @@ func (e *Engine) followTest(s *belief.Supply, r power.Reading) {
 			e.endTest(why)
 			return
 		}
-		e.said = fmt.Sprintf("%s is discharging on purpose: at %.0f%%, down to %.0f%%", e.ID(b.node), r.Charge.Value, b.floor)
+		e.said = fmt.Sprintf("%s is being discharged on purpose: now at %.0f%%, down to %.0f%%", e.ID(b.node), r.Charge.Value, b.floor)
 	case endingTest:
 		e.followEnding(fresh, discharges)
 	case testIsEnded:

@@ -147,7 +147,7 @@ func (e *Engine) drillIsDown() string {
 	}
 	switch why := e.needed(o.Drill.In); {
 	case len(held) == 0:
-		return "all of it is down, or was given up"
+		return "everything in it is down, or its stop was given up"
 	case why != "":
 		why, _, _ = strings.Cut(why, ";")
 		return "held back: " + english.List(held, 6) + ", since " + why

@@ -184,7 +184,7 @@ func (e *Engine) started() {
 			e.WereAway(k)
 			e.assume(k) // by what is on record of before
 		}
-		e.Record(ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide resumes after it was not running"})
+		e.Record(ledger.Record{Kind: ledger.Gap, Reason: "Ebbtide is running again after an interruption"})
 		if e.Ledger.Outage.Drill.Phase == ledger.DrillDown { // nobody was there to see what it did
 			e.DrillEnds = "Ebbtide was not running"
 		}

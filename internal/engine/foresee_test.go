@@ -160,11 +160,11 @@ func TestItSaysWhyItWaits(t *testing.T) {
 	d := drive(t, 5*time.Minute)
 	require.Equal(t, "nothing is known: it has never been heard from", d.supply("a").Why)
 	d.poll("a", 3600)
-	require.Equal(t, "not starting yet: the battery lasts at least 36m (by the UPS's own runtime), and the plan and its reserve take up to 7m (p95); with how far both may be off taken together, the plan can wait 29m; the battery is unproven; shutdown trigger: slack is below 2m", d.supply("a").Why)
+	require.Equal(t, "not starting yet: the battery lasts at least 36m (by the UPS's own runtime), and the plan and its reserve take up to 7m (p95); with the uncertainty of both combined, the plan can wait 29m; the battery is unproven; shutdown trigger: slack is below 2m", d.supply("a").Why)
 	d.apply(engine.Read{Reading: power.Reading{Supply: "b", Status: power.OL}})
 	require.Equal(t, "on line; if its mains failed now, how long its battery lasts is not known", d.supply("b").Why)
 	d.apply(engine.Read{Reading: power.Reading{Supply: "b", Status: power.OL | power.BYPASS}})
-	require.Equal(t, "on bypass: what it feeds would lose its power from it at the moment its mains fail", d.supply("b").Why)
+	require.Equal(t, "on bypass: if mains power fails, its load loses power at once", d.supply("b").Why)
 	for range 3 { // OFF beside OL is a habit of some, unless it goes on
 		d.now = d.now.Add(10 * time.Second)
 		d.apply(engine.Read{Reading: power.Reading{Supply: "b", Status: power.OFF}})

@@ -204,7 +204,7 @@ func (e *Engine) askWhoAnswers(supply int) {
 func (e *Engine) heardAgain(k int) {
 	if e.Ledger.Outage != nil && e.Standing(k).HasFailed() && e.Standing(k).Cycle == ledger.Uncut {
 		e.Supplies[k].Lapse = belief.NoLapse
-		e.Cycled(k, "it was not heard for a while, and its output may have been off")
+		e.Cycled(k, "it was silent for a while, and its output may have been off")
 		e.survey()
 		return
 	}
@@ -220,7 +220,7 @@ func (e *Engine) litInDoubt(k int) {
 			Power: ledger.Power{
 				Supplies: []string{e.ID(e.Supplies[k].Node)}, Carriers: e.Carriers(k),
 				Charge: e.Supplies[k].Tracker.Holds(),
-			}, Reason: "it was not heard for a while, and its output may have been off",
+			}, Reason: "it was silent for a while, and its output may have been off",
 		})
 	}
 	e.RenewLoad(k)

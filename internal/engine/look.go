@@ -185,12 +185,12 @@ func (e *Engine) cutNotMade(k int) {
 	s := &e.Supplies[k]
 	verb, state := plan.Cut, plan.On
 	id := e.ID(s.Node)
-	const why = "accepted its cut but did not make it"
+	const why = "accepted its cut but did not carry it out"
 	s.CutDue = time.Time{}
 	if s.State.Mains == power.MainsOnline && s.State.SilentFor == 0 && !e.NeedsCycle(k) {
 		e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: "it " +
 			why + ", and its mains are back"})
-		e.Notify(true, id+e.Would(" is not cut", " would not be cut")+": it "+why+", its mains are back, and nothing is waiting for the cut")
+		e.Notify(true, id+e.Would(" will not be cut", " would not be cut")+": it "+why+", its mains are back, and nothing is waiting for the cut")
 		return
 	}
 	if e.Standing(k).Missed+1 >= max(e.Graph.Node(s.Node).Attempts, 2) {
@@ -198,6 +198,6 @@ func (e *Engine) cutNotMade(k int) {
 		e.Notify(true, "could not cut the output of "+id+": it "+why+"; "+e.ByHand(k))
 	} else {
 		e.Record(ledger.Record{Kind: ledger.Reopened, Step: ledger.Step{Node: id, Verb: &verb, State: &state}, Reason: why})
-		e.Notify(true, "the output of "+id+" is on: it "+why+e.Would(", and is cut again", ", and would be cut again"))
+		e.Notify(true, "the output of "+id+" is on: it "+why+e.Would("; it is being cut again", "; it would be cut again"))
 	}
 }

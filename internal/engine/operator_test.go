@@ -404,7 +404,7 @@ func TestAnOutageThatWaitsForALateStopSaysSo(t *testing.T) {
 	say["a"].status = onBattery
 	p.until(say, func() bool { return slices.Contains(p.commands, "stop vm") })
 	say["a"].status = onLine
-	waits := "waiting to see whether vm still obeys the stop it took: if so, it is started again"
+	waits := "waiting to see whether vm still carries out the stop that it accepted: if so, it is started again"
 	p.until(say, func() bool { return p.e.View().Waiting == waits })
 	p.until(say, func() bool { return !p.e.Open() })
 	require.NotContains(t, p.commands, "start vm")

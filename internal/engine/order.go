@@ -147,7 +147,7 @@ func (e *Engine) refusesWord(o Order) string {
 	case k >= 0 && o.Verb == ledger.Confirm && e.Standing(k).IsOut() && e.Supplies[k].State.SilentFor > 0:
 		return fmt.Sprintf("%q has been silent for only %s: it can be confirmed after %s", o.Node, english.Span(e.Supplies[k].State.SilentFor.Truncate(time.Second)), english.Span(silentFor))
 	case k >= 0 && o.Verb == ledger.Confirm:
-		return fmt.Sprintf("%q can be heard, or is not failing: what it reports itself counts", o.Node)
+		return fmt.Sprintf("%q answers, or has not failed: its own report counts", o.Node)
 	case !e.AsksAPerson(i):
 		return fmt.Sprintf("no manual step is waiting on %q now", o.Node)
 	}
@@ -158,13 +158,13 @@ func (e *Engine) refusesWord(o Order) string {
 // by hand, and is not stopped again; nothing is started on it by Ebbtide before it is heard.
 func (e *Engine) confirmMains(k int, by string) {
 	s := &e.Supplies[k]
-	id, why := e.ID(s.Node), "its power is back, as "+by+" confirms"
+	id, why := e.ID(s.Node), "its power is back, as confirmed by "+by
 	if e.Under[s.Node] >= 0 {
 		e.HoldBack(s.Node, why)
 	}
 	e.Cycled(k, why)
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Returned, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
-	e.Notify(true, id+" counts as back: nothing more "+e.Would("is stopped for it, and nothing is", "would be stopped for it, and nothing")+" started on it until it is heard")
+	e.Notify(true, id+" counts as back: nothing more "+e.Would("is stopped for it, and nothing is", "would be stopped for it, and nothing")+" started on it until it answers again")
 }
 
 // hasBegun reports whether the way down has begun for a supply that fails, or that is off or to be cut, with one of these stages.

@@ -44,7 +44,7 @@ func (e *Engine) openOutage(k int) {
 	}
 	e.watch[k].still = e.Now.Add(stillFirst - stillEvery)
 	e.failsOff(s)
-	e.Notify(true, "power failure: "+e.ID(s.Node)+": "+e.Tells(s))
+	e.Notify(true, "power failure at "+e.ID(s.Node)+": "+e.Tells(s))
 	e.survey()
 	e.askForEstimate()
 }
@@ -143,7 +143,7 @@ func (e *Engine) looksOver() bool {
 	}
 	if e.settleBy.IsZero() {
 		e.settleBy = e.Now.Add(settleFor)
-		e.Notify(true, "waiting "+english.Span(settleFor)+" for a node that was given up while starting: if it comes up or can be reached after all, it and what depends on it "+e.Would("are", "would be")+" started")
+		e.Notify(true, "waiting "+english.Span(settleFor)+" for a node whose start was given up: if it comes up or answers after all, the power-up "+e.Would("continues", "would continue")+" with it and with what depends on it")
 	}
 	return !e.Now.Before(e.settleBy)
 }
@@ -178,10 +178,10 @@ func (e *Engine) close() {
 		}
 	}
 	note("no answer when the outage began, not on now: ", doubtful)
-	note("on before the outage but not now, and not found on when it began: ", unseen)
+	note("on before the outage, not seen on when it began, not on now: ", unseen)
 	note("switched on during the outage and "+e.Would("stopped", "to be stopped")+" in it, not on now: ", stopped)
 	if silent := e.ids(func(i int) bool { k := e.Ledger.SupplyOf[i]; return k >= 0 && e.Supplies[k].Mute }); len(silent) > 0 {
-		reasons = append(reasons, "not heard, assumed unchanged: "+strings.Join(silent, ", "))
+		reasons = append(reasons, "silent, assumed unchanged: "+strings.Join(silent, ", "))
 	}
 	e.closeOutage(strings.Join(reasons, "; "), slices.Concat(missing, doubtful, unseen, stopped)...)
 }

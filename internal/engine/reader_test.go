@@ -167,7 +167,7 @@ func TestStorageThatComesLateBringsItsHostsWithIt(t *testing.T) {
 		say["a"].status = onBattery
 		p.goOn(90*time.Second, say)
 		say["a"].status = onLine
-		p.until(say, func() bool { return p.saidOf("for a node that was given up while starting") })
+		p.until(say, func() bool { return p.saidOf("for a node whose start was given up") })
 		require.NotContains(t, p.commands, "start host")
 		p.goOn(late, say)
 		states["nas"] = plan.On
@@ -906,7 +906,7 @@ func TestWhoIsAskedIsSaid(t *testing.T) {
 	view := p.e.View()
 	at := slices.IndexFunc(view.Nodes, func(n engine.NodeView) bool { return n.ID == "doors" })
 	require.True(t, view.Nodes[at].Asks)
-	require.Regexp(t, "^waiting for someone to do by hand: doors, then `ebbtide confirm doors`; skipped in [0-9]+s$", view.Nodes[at].Why)
+	require.Regexp(t, "^waiting for someone to do doors by hand and then run `ebbtide confirm doors`; skipped in [0-9]+s$", view.Nodes[at].Why)
 	require.Equal(t, view.Nodes[at].Why, view.Waiting)
 	p.apply(engine.Order{Verb: ledger.Abort, By: "op"})
 	require.Regexp(t, "^not starting: it was aborted by an operator; its battery lasts at least .*, and whatever is on when it gives out loses power; `ebbtide go` starts it anyway$", p.e.View().Supplies[0].Why)

@@ -48,7 +48,7 @@ func (e *Engine) notWell(k int) string {
 	case !isSteady(&s.State):
 		return s.State.String()
 	case e.IsUnfit(s):
-		return "on line, but a trigger of the policy other than mains holds"
+		return "on line, but a shutdown trigger other than a power failure is met"
 	case e.Standing(k).IsDark():
 		return "on line, but not for long enough"
 	}
@@ -82,7 +82,7 @@ func (e *Engine) takes(d Drill) (in []bool, unknown string) {
 	case d.Supply != "":
 		return nil, ""
 	case d.Stage != "" && !slices.ContainsFunc(e.Policy.Shed, shed):
-		return nil, fmt.Sprintf("there is no shed stage %q; name one of the policy's, or nodes", d.Stage)
+		return nil, fmt.Sprintf("there is no shed stage %q; name one from the policy, or name nodes", d.Stage)
 	case d.Stage != "" && !pick(func(n *plan.Node) bool { return n.Stage == d.Stage }):
 		return nil, fmt.Sprintf("stage %q has no nodes; name another", d.Stage)
 	case d.Stage == "" && len(d.Nodes) == 0:
@@ -130,7 +130,7 @@ func (e *Engine) notSeen(in []bool) string {
 	case len(unknown) > 0:
 		return "it is unknown whether these are on or off: " + english.List(unknown, 6) + "; wait until they answer, or leave them out"
 	case len(e.ids(func(i int) bool { return in[i] && e.runs(i) })) == 0:
-		return "nothing of it is on; there is nothing to drill"
+		return "none of these nodes is on; there is nothing to drill"
 	}
 	return ""
 }
@@ -160,9 +160,9 @@ func (e *Engine) needed(in []bool) string {
 		}
 		if len(on) > 0 {
 			if len(on) > 1 {
-				return english.Series(on, 6) + " outside the drill need " + e.ID(i) + " and are not off; take them into the drill, or stop them first"
+				return english.Series(on, 6) + ", outside the drill, need " + e.ID(i) + " and are not off; include them in the drill, or stop them first"
 			}
-			return on[0] + " outside the drill needs " + e.ID(i) + " and is not off; take it into the drill, or stop it first"
+			return on[0] + ", outside the drill, needs " + e.ID(i) + " and is not off; include it in the drill, or stop it first"
 		}
 	}
 	return ""

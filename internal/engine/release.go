@@ -59,7 +59,7 @@ func (e *Engine) giveUpCut(supply int, why string, urgent bool) {
 	}
 	id := e.ID(supply)
 	e.Record(ledger.Record{Kind: ledger.Mains, Cause: ledger.Released, Power: ledger.Power{Supplies: []string{id}}, Reason: why})
-	e.Notify(urgent, id+e.Would(" is not cut: ", " would not be cut: ")+why)
+	e.Notify(urgent, id+e.Would(" will not be cut: ", " would not be cut: ")+why)
 }
 
 // moves reports whether anything that the cut of a supply waits for may be proven off yet: of its load, or of that of those which it is cut

@@ -202,9 +202,9 @@ func (e *Engine) fails(k int) {
 	id := e.ID(s.Node)
 	again := e.Standing(k).HasFailed()
 	if e.watch[k].turned || e.Ledger.Outage.Drill.Phase == ledger.DrillUp {
-		reason := id + " fails during the power-up"
+		reason := "power failure at " + id + " during the power-up"
 		if again {
-			reason = id + " fails again during the power-up"
+			reason = "another power failure at " + id + " during the power-up"
 		}
 		e.watch[k].turned = false
 		e.Record(ledger.Record{Kind: ledger.Turned, Power: ledger.Power{Goal: plan.Down, Supplies: []string{id}}, Reason: reason})
@@ -229,7 +229,7 @@ func (e *Engine) fails(k int) {
 	if e.Standing(k).Cycle.IsOurs() && s.State.Mains == power.MainsOnline {
 		e.Notify(false, id+" is on line and its output "+e.Would("is off, as commanded", "would be off"))
 	} else {
-		e.Notify(true, "power failure: "+id+word+e.Tells(s)+e.onHold("stopped for it"))
+		e.Notify(true, "power failure at "+id+word+e.Tells(s)+e.onHold("stopped for it"))
 	}
 	e.survey()
 }
@@ -325,7 +325,7 @@ func (e *Engine) tellShut(k int) {
 	}
 	w.shut = true
 	if s.Condition != belief.Charging || s.State.Bypass || s.State.Overload {
-		e.Notify(true, e.ID(s.Node)+" has its mains, but "+e.Would("nothing is", "nothing would be")+" started on it: waiting for "+e.GateText(s.Node)+". If that does not end, start what is needed by hand")
+		e.Notify(true, e.ID(s.Node)+" has mains power, but "+e.Would("nothing is", "nothing would be")+" started on it: waiting for "+e.GateText(s.Node)+". If that does not end, start what is needed by hand")
 		return
 	}
 	silences := ""

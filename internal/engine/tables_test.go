@@ -65,7 +65,7 @@ func tables(t *tests.T) string {
 		p("| %s | %s | %s |", c, yes(c.Carries()), yes(c.Starts()))
 	}
 	p("")
-	p("What a reading tells of what may have happened to its output is asked in this order, and the first that is so is followed.")
+	p("What a reading says about its output is checked in this order; the first case that applies decides.")
 	p("")
 	for k, h := range hearings {
 		p("%d. %s", k+1, h.when)

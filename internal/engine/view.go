@@ -70,7 +70,7 @@ func (e *Engine) waiting(first string, asks bool) string {
 		}
 	}
 	if i := e.MayGoLate(); first == "" && i >= 0 {
-		return "waiting to see whether " + e.ID(i) + " " + e.Would("still obeys", "would still obey") + " the stop it took: if so, it " + e.Would("is", "would be") + " started again"
+		return "waiting to see whether " + e.ID(i) + " " + e.Would("still carries out", "would still carry out") + " the stop that it accepted: if so, it " + e.Would("is", "would be") + " started again"
 	}
 	return first
 }

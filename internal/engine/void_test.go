@@ -288,7 +288,7 @@ func playAKeptFeed(t *testing.T, against keptFeed) map[string][]time.Time {
 	after := slices.ContainsFunc(p.records, func(r ledger.Record) bool { return r.Kind == ledger.NoReturn && r.Cause == ledger.AfterAll })
 	require.Equal(t, against == keptFeed{}, after)
 	if nas := slices.IndexFunc(p.e.View().Nodes, func(n engine.NodeView) bool { return n.ID == "nas" }); against.somethingIsOn {
-		require.Equal(t, "waiting for a power cycle of a and b: Ebbtide has no other way to start it", p.e.View().Nodes[nas].Why)
+		require.Equal(t, "waiting for a power cycle of a and b: nothing else starts this node", p.e.View().Nodes[nas].Why)
 	}
 	return cuts
 }

@@ -328,7 +328,7 @@ func TestAGateThatStaysShutIsTold(t *testing.T) {
 		a.mains(false, 2*time.Minute)
 		a.say["a"].status = status
 		a.goOn(3*time.Hour, a.say)
-		require.True(t, a.saidOf("a has its mains, but nothing is started on it: waiting for a, which is"), "%v", a.told)
+		require.True(t, a.saidOf("a has mains power, but nothing is started on it: waiting for a, which is"), "%v", a.told)
 	}
 }
 
@@ -345,7 +345,7 @@ func TestWhatSaysThatItIsOffIsOff(t *testing.T) {
 	p.goOn(40*time.Second, say)
 	require.NotContains(t, p.commands, "stop nas")
 	for _, n := range p.e.View().Nodes {
-		require.True(t, n.ID != "box" || strings.HasPrefix(n.Why, "it may be starting up: nothing is told to it for up to "), n.Why)
+		require.True(t, n.ID != "box" || strings.HasPrefix(n.Why, "it may be starting up: no commands are sent to it for up to "), n.Why)
 	}
 	states["box"] = plan.Off
 	p.goOn(time.Minute, say)

@@ -60,9 +60,9 @@ func (e *Foresight) ifItFailed(s *belief.Supply) string {
 	case st.OutputOff && !st.Calibrating:
 		return "its output is off: what it feeds gets no power from it"
 	case st.Bypass:
-		return "on bypass: what it feeds would lose its power from it at the moment its mains fail"
+		return "on bypass: if mains power fails, its load loses power at once"
 	case st.SilentFor > 0:
-		is = "not heard for " + english.Span(st.SilentFor) + ", and on line before"
+		is = "silent for " + english.Span(st.SilentFor) + ", and on line before that"
 	case st.Calibrating:
 		is = "its battery is being discharged on purpose"
 	}
@@ -95,7 +95,7 @@ func (e *Foresight) notDue(s *belief.Supply) string {
 		text += " (slack counts once it has been on battery for " + english.Span(power.SlackAfter) + ")"
 	}
 	if len(missed) > 0 {
-		text += " (it reports nothing for " + strings.Join(missed, ", ") + ")"
+		text += " (the UPS does not report what these need: " + strings.Join(missed, ", ") + ")"
 	}
 	return text
 }
@@ -130,9 +130,9 @@ func (e *Foresight) reckon(s *belief.Supply, would bool) string {
 	if e.Policy.Odds > 0 {
 		odds = " at the accepted odds"
 	}
-	wait := "; with how far both may be off taken together, the plan " + can + " wait " + power.Roughly(slack.Value) + odds
+	wait := "; with the uncertainty of both combined, the plan " + can + " wait " + power.Roughly(slack.Value) + odds
 	if slack.Value < 0 {
-		wait = "; with how far both may be off taken together, that is " + power.Roughly(-slack.Value) + " too long" + odds
+		wait = "; with the uncertainty of both combined, that is " + power.Roughly(-slack.Value) + " too long" + odds
 	}
 	text := fmt.Sprintf("the battery %s at least %s (by %s), and the plan and its reserve %s up to %s (p95)%s", lasts, power.Roughly(s.State.Left.Value),
 		s.State.By, take, power.Roughly(e.Estimate.At(Pessimistic).Seconds()+e.Policy.Reserve.Seconds()), wait)

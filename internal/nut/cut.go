@@ -119,7 +119,7 @@ func (o *output) mayCount(vars []Var) error {
 	if left <= 0 || valueOf(vars, varTimer) != "" {
 		return nil
 	}
-	return fmt.Errorf("the answer to the cut before was lost: it may count down, and another would begin that anew, so that none is sent for %s: %w",
+	return fmt.Errorf("the reply to the previous cut was lost: its countdown may be running, and another cut could restart it, so none is sent for %s: %w",
 		english.Span(left), adapter.ErrBusy)
 }
 

@@ -105,7 +105,7 @@ func TestACutWhoseAnswerWasLostIsNotSentAgainAtOnce(t *testing.T) {
 			require.EqualValues(t, again, sent.Load())
 			if again == 1 {
 				require.ErrorIs(t, err, adapter.ErrBusy)
-				require.ErrorContains(t, err, "the answer to the cut before was lost")
+				require.ErrorContains(t, err, "the reply to the previous cut was lost")
 			}
 		})
 	}
@@ -209,7 +209,7 @@ func TestARefusalIsNoCut(t *testing.T) {
 	require.NoError(t, node.Do(t.Context(), adapter.Command{Verb: plan.Cut}))
 	upsd.Stop()
 	seen := untilState(t, node, plan.Unreachable)
-	require.Contains(t, seen.Detail, "its cut is due, and nobody tells of it")
+	require.Contains(t, seen.Detail, "its cut is due, but its state can't be read")
 }
 
 // A driver that hangs leaves upsd with its last values for a while: the cut stays armed by what the UPS accepted, and a

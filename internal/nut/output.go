@@ -105,7 +105,7 @@ func (o *output) silent(now time.Time, why error) plan.Observation {
 	case left > 0:
 		return plan.Observation{State: plan.Stopping, RemainFor: left, Detail: "silent since it accepted the cut"}
 	case !lost && !o.made:
-		return plan.Observation{State: plan.Unreachable, Detail: "its cut is due, and nobody tells of it: " + why.Error()}
+		return plan.Observation{State: plan.Unreachable, Detail: "its cut is due, but its state can't be read: " + why.Error()}
 	}
 	o.made, o.uncut, o.said.meant = true, false, !o.said.spuriousOff
 	return plan.Observation{State: plan.Off, Detail: "silent since it accepted the cut, and its delay is over"}

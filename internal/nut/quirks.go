@@ -32,12 +32,12 @@ var (
 // quirks are those that NUT's own pages and issues tell of.
 var quirks = []quirk{
 	{drivers: usbHID, maker: cyberPower, when: isBelow(varDelay, 60), Quirk: Quirk{
-		Says:   "divides its delays by 60 and rounds down, as many of CyberPower do: with this offdelay it cuts at once",
+		Says:   "divides its delays by 60 and rounds down, as many CyberPower models do: with this offdelay it cuts at once",
 		Do:     "set offdelay to 60s or more, a multiple of 60s",
 		Source: "usbhid-ups(8), networkupstools/nut#578",
 	}},
 	{drivers: usbHID, maker: cyberPower, when: func(d map[string]float64) bool { return d[varStartDelay] > 0 }, Quirk: Quirk{
-		Says:   "may give its output back when ondelay is over, mains or not, as some of CyberPower do",
+		Says:   "may switch its output back on when ondelay is over, with or without mains power, as some CyberPower models do",
 		Do:     "set ondelay = 0 in ups.conf and leave it out here; then cut it with its plug pulled: the output has to stay dark",
 		Source: "networkupstools/nut#625, #578, #1394",
 	}},

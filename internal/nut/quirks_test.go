@@ -17,7 +17,7 @@ func TestQuirks(t *testing.T) {
 		how  Cutting
 		want []string // a part of each
 	}{
-		"CyberPower as delivered":         {"driver.name=usbhid-ups, device.mfr=CPS, ups.delay.shutdown=20, ups.delay.start=30", Cutting{}, []string{"cuts at once", "mains or not"}},
+		"CyberPower as delivered":         {"driver.name=usbhid-ups, device.mfr=CPS, ups.delay.shutdown=20, ups.delay.start=30", Cutting{}, []string{"cuts at once", "with or without mains power"}},
 		"CyberPower set right":            {"driver.name=usbhid-ups, ups.mfr=Cyber Power Systems, ups.delay.shutdown=60, ups.delay.start=0", Cutting{}, nil},
 		"CyberPower by the runbook":       {"driver.name=usbhid-ups, ups.mfr=CyberPower, ups.delay.shutdown=20, ups.delay.start=0", Cutting{Off: 2 * time.Minute}, nil},
 		"CyberPower by its card":          {"driver.name=snmp-ups, ups.mfr=CyberPower, ups.delay.shutdown=20, ups.delay.start=30", Cutting{}, nil},

@@ -190,11 +190,11 @@ func (c Condition) Missing(f Facts) string {
 		}
 	case ChargeAbove:
 		if s.Refilled.Known && s.Refilled.Value < c.Than {
-			return fmt.Sprintf("%s (now counted as %.0f%%%s)", c.required(), math.Floor(s.Refilled.Value), s.disbelief())
+			return fmt.Sprintf("%s (now taken as %.0f%%%s)", c.required(), math.Floor(s.Refilled.Value), s.disbelief())
 		}
 	case RechargedFor:
 		if s.Refilled.Known {
-			return fmt.Sprintf("%s (now counted as %.0f%%%s)", c.required(), math.Floor(s.Refilled.Value), s.disbelief())
+			return fmt.Sprintf("%s (now taken as %.0f%%%s)", c.required(), math.Floor(s.Refilled.Value), s.disbelief())
 		}
 	case Any, All:
 		var missing []string
@@ -217,7 +217,7 @@ func (s *State) disbelief() string {
 	if !s.Charge.Known || s.Charge.Value < s.Refilled.Value+1 {
 		return ""
 	}
-	return fmt.Sprintf("; its UPS reports %.0f%%, more than it can have recharged since", s.Charge.Value)
+	return fmt.Sprintf("; its UPS reports %.0f%%, more than it can have recharged in that time", s.Charge.Value)
 }
 
 // Soon are these facts as they may be in so long, as far as slack goes: it counts then, and is less.
@@ -296,7 +296,7 @@ func (c Condition) String() string {
 	case ChargeAbove:
 		return fmt.Sprintf("charge is at least %s%%", plain(c.Than))
 	case RechargedFor:
-		return "the battery is recharged for another shutdown"
+		return "the battery is recharged enough for another shutdown"
 	case Any:
 		return c.join(" or ")
 	case All:

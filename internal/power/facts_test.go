@@ -89,7 +89,7 @@ func TestConditions(t *testing.T) {
 		},
 		{
 			Condition{Kind: RechargedFor},
-			"the battery is recharged for another shutdown",
+			"the battery is recharged enough for another shutdown",
 			[]Facts{{State: onLine, AnotherShutdown: Known(900)}},
 			[]Facts{{State: onLine, AnotherShutdown: Known(901)}, {State: onLine}, {State: silent, AnotherShutdown: Known(1)}},
 		},

@@ -205,7 +205,7 @@ func (c *checker) carriers() {
 			}
 			id := c.rb.Nodes[e.to].ID // what that stands on goes with it
 			c.nodeWarning(self, []string{"depends_on"}, "run Ebbtide on a machine of its own, or on "+id+" itself, which is then the node of type self",
-				"Ebbtide's own machine needs %s, so that can't be shut down in order: it loses power while running", id)
+				"Ebbtide's own machine needs %[1]s, so %[1]s can't be shut down in order and loses power while running", id)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (c *checker) supplies() {
 		}
 		if s.OnDelay > 0 && s.OnDelay < power.ShortestOff {
 			say(Error, []string{"ondelay"}, "write 10s or more, or leave it as set in the UPS: NUT's default is 30s",
-				"an output that is off for only %s may not be noticed as off, as by a daemon that restarts meanwhile, and would be cut again while "+
+				"an output that is off for only %s may not be noticed, for example by a daemon that is restarting, and would be cut again while "+
 					"machines start",
 				english.Span(s.OnDelay))
 		}
@@ -218,7 +218,7 @@ func (c *checker) inTime(i int) {
 		case s.Cut == schema.CutNone || s.Username == "" || s.OffDelay >= takes:
 			continue
 		case s.OffDelay == 0:
-			says = "goes off as soon after its cut was ordered as its UPS is set to, " + english.Span(schema.UsualOffDelay) + " in most"
+			says = "goes off after the delay that its UPS is set to, " + english.Span(schema.UsualOffDelay) + " in most"
 		}
 		c.nodeWarning(i, nil, fmt.Sprintf("write offdelay: %s or more in %s, or here down: {within: …} if it is really down sooner", english.Span(takes), id),
 			"%s powers off last, and may take %s; but the output of %s %s", n.ID, english.Span(takes), id, says)

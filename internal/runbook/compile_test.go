@@ -179,7 +179,7 @@ func TestCompilePolicy(t *testing.T) {
 When on battery for 10s, write-back caches switch to write-through; this is reversible.
 When on battery for 3m or slack is below 15m, stage lab shuts down tier=lab.
 When slack is below 2m or charge is below 30% or the battery is low or silent on battery for 1m or browned out for 5m or temperature is above 40 °C or battery time left is below 1m 30s, everything else that would lose power is shut down in order, along with what depends on it.
-When on line for 10m and charge is at least 60% and the battery is recharged for another shutdown, what was on is brought back in reverse order.
+When on line for 10m and charge is at least 60% and the battery is recharged enough for another shutdown, what was on is brought back in reverse order.
 The last 3m of battery time are reserved for flushing caches, stopping hosts and storage, and cutting the output.
 Limit for type supply: 1 per host.
 Limit for type vsphere.host: 4 at a time.
@@ -198,7 +198,7 @@ func TestPolicyDefaults(t *testing.T) {
 	c, err := runbook.Compile(rb, testSchema(), nil)
 	require.NoError(t, err)
 	require.Equal(t, "on battery for 10s", c.Policy.Protect.String())
-	require.Equal(t, "on line for 10m and the battery is recharged for another shutdown", c.Policy.Restore.String())
+	require.Equal(t, "on line for 10m and the battery is recharged enough for another shutdown", c.Policy.Restore.String())
 	require.Equal(t, runbook.DefaultReserve, c.Policy.Reserve)
 }
 
@@ -223,7 +223,7 @@ func TestOdds(t *testing.T) {
 	c, err := runbook.Compile(rb, testSchema(), nil)
 	require.NoError(t, err)
 	require.InDelta(t, 0.2, c.Policy.Odds, 1e-9)
-	require.Contains(t, rb.Sentences(), "Slack accepts a chance of 20% that the battery gives out before everything is down.")
+	require.Contains(t, rb.Sentences(), "Slack allows for a chance of 20% that the battery gives out before everything is down.")
 	for _, wrong := range []string{"0%", "95%", "never"} {
 		_, problems := with(wrong)
 		require.True(t, problems.HasErrors(), wrong)

@@ -84,8 +84,8 @@ func (c *checker) outlet(i int, at *value, path string) {
 		c.add(Warning, at, path, fmt.Sprintf("outlet %s of %s can't be switched: upsd accepts commands only from its users", name, supply),
 			fmt.Sprintf("add username and password of an upsd user with instcmds = outlet.%s.load.off and outlet.%s.load.on", name, name))
 	case n.Wake != nil && n.Wake.Power && c.traits[i].Can.Has(plan.Stop):
-		c.add(Warning, at, path, fmt.Sprintf("once %s is stopped, the whole output of %s is cut: nothing less is sure to start what only "+
-			"its power starts", n.ID, supply),
+		c.add(Warning, at, path, fmt.Sprintf("once %s is stopped, the whole output of %s is cut: switching its outlet alone "+
+			"may not start what starts only when its power returns", n.ID, supply),
 			"give it another way to wake (mac, redfish or ipmi), and only its outlet goes off and on")
 	}
 }

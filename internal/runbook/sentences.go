@@ -48,7 +48,7 @@ func (rb *Runbook) Triggers() []string {
 		rest = "everything else"
 	}
 	if p.Odds > 0 {
-		out = append(out, fmt.Sprintf("Slack accepts a chance of %s that the battery gives out before everything is down.",
+		out = append(out, fmt.Sprintf("Slack allows for a chance of %s that the battery gives out before everything is down.",
 			percentText(100*p.Odds)))
 	}
 	return append(out,

@@ -180,7 +180,7 @@ func TestADischargeInWords(t *testing.T) {
 			marks = append(marks, m.Text)
 		}
 	}
-	require.Equal(t, []string{"ups has been on battery for 1m 30s, from 100% to 60%, until it reported a low battery"}, marks)
+	require.Equal(t, []string{"ups was on battery for 1m 30s, from 100% to 60%, until it reported a low battery"}, marks)
 	require.Equal(t, marks[0], r.tl.Phrase(&ledger.Record{
 		Kind: ledger.Spent, Power: ledger.Power{
 			Supplies:  []string{"ups"},

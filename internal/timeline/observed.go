@@ -86,7 +86,7 @@ func (t *Timeline) stepWouldBe(r *ledger.Record) string {
 	case ledger.Failed:
 		return fmt.Sprintf("%s: %s would not have been proven: %s", r.Node, r.Verb, r.Reason)
 	case ledger.HeldBack:
-		return fmt.Sprintf("%s: %s would be put off: %s", r.Node, r.Verb, r.Reason)
+		return fmt.Sprintf("%s: %s would be held back: %s", r.Node, r.Verb, r.Reason)
 	case ledger.Asked:
 		return fmt.Sprintf("a person would be asked to %s %s", r.Verb, r.Node)
 	default:

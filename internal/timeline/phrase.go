@@ -105,7 +105,7 @@ func (t *Timeline) stepWords(r *ledger.Record) string {
 	case ledger.HeldBack:
 		return fmt.Sprintf("%s: %s held back: %s", r.Node, r.Verb, r.Reason)
 	case ledger.Reopened:
-		return fmt.Sprintf("%s is seen to be %s: it %s", r.Node, r.State, r.Reason)
+		return fmt.Sprintf("%s now shows as %s: it %s", r.Node, r.State, r.Reason)
 	case ledger.Forbidden:
 		if r.Verb == nil {
 			return "a bug in Ebbtide: " + r.Reason
@@ -138,7 +138,7 @@ func gave(r *ledger.Record) string {
 	if d == nil {
 		return ""
 	}
-	text := strings.Join(r.Supplies, ", ") + " has been on battery for " + Span(d.Took)
+	text := strings.Join(r.Supplies, ", ") + " was on battery for " + Span(d.Took)
 	if d.From > d.To {
 		text += ", " + english.Fall(d.From, d.To)
 	}
@@ -175,7 +175,7 @@ func doneWords(v plan.Verb) string {
 	case plan.Start:
 		return "is on again"
 	case plan.Unprotect:
-		return "is as it was before"
+		return "is restored to its previous settings"
 	case plan.Discharge:
 		return "is running on battery for the drill"
 	case plan.EndDischarge:

@@ -273,7 +273,7 @@ func TestAnObservedOutageSaysSo(t *testing.T) {
 		{ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "vm", Verb: &stop}}, ""},
 		{
 			ledger.Record{Kind: ledger.HeldBack, Step: ledger.Step{Node: "vm", Verb: &stop}, Reason: "app is on"},
-			"(observing) vm: stop would be put off: app is on",
+			"(observing) vm: stop would be held back: app is on",
 		},
 		{
 			ledger.Record{Kind: ledger.Intent, Step: ledger.Step{Node: "vm", Verb: &force}, Reason: "not proven within 1m"},
@@ -358,7 +358,7 @@ func TestACutThatIsNotMadeIsNoneOfThoseThatWere(t *testing.T) {
 		r.add(ledger.Record{Kind: ledger.Mains, Cause: cause, Power: ups})
 		r.add(ledger.Record{
 			Kind: ledger.Mains, Cause: ledger.Released, Power: ups,
-			Reason: "it accepted its cut but did not make it, and its mains are back",
+			Reason: "it accepted its cut but did not carry it out, and its mains are back",
 		})
 		require.Equal(t, state, r.last().State)
 	}

@@ -18,7 +18,7 @@ var pressures = [...]struct{ is, wouldBe string }{
 	{"battery time is enough", "battery time is enough"},
 	{"the battery may not last for the rest of the plan: VMs that are still on are powered off", "the battery may not last for the rest of the plan: VMs that are still on would be powered off"},
 	{"only the reserve is left: hosts are powered off, caches flushed", "only the reserve is left: hosts would be powered off, caches flushed"},
-	{"the battery is nearly empty: what was given up is not waited for any longer", "the battery is nearly empty: what was given up would not be waited for any longer"},
+	{"the battery is nearly empty: steps that were given up no longer hold anything up", "the battery is nearly empty: steps that were given up would no longer hold anything up"},
 	{"the battery is about to give out: outputs are cut even if not everything is proven off", "the battery is about to give out: outputs would be cut even if not everything is proven off"},
 	{"the output that feeds it is being cut, and it is not proven off", "the output that feeds it would be cut, and it is not proven off"},
 }

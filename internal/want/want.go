@@ -247,9 +247,9 @@ func (e *Wants) andOthers(id int) string {
 	}
 	for _, stand := range []Stand{Lost, Unproven} {
 		if i := e.firstBefore(id, stand); i >= 0 {
-			was := " was given up"
+			was := ": a step was given up"
 			if e.Observes {
-				was = " would have been given up"
+				was = ": a step would have been given up"
 			}
 			return more + "; " + e.ID(i) + was
 		}

@@ -78,12 +78,12 @@ var whyTexts = [WhyCodes]string{
 	SupplySilent:  "waiting to hear from {}, which accepts no commands while it is silent",
 	SupplyUnfit:   "waiting for {}, which is " + belief.Unfit.String(),
 	OthersFirst:   "waiting for {}",
-	NotProven:     "waiting for {}, which was given up; manual action needed unless it settles on its own",
+	NotProven:     "blocked: a step of {} was given up; manual action needed unless it settles on its own",
 	PowerLost:     "waiting for power: {}",
-	CycleOwed:     "waiting for a power cycle of {}: Ebbtide has no other way to start it",
+	CycleOwed:     "waiting for a power cycle of {}: nothing else starts this node",
 	CutTogether:   "waiting for {}, which is fed by another output that is cut at the same time",
-	MaybeRising:   "it may be starting up: nothing is told to it for up to {} more",
-	NoAnswer:      "it does not answer, and is asked again",
+	MaybeRising:   "it may be starting up: no commands are sent to it for up to {} more",
+	NoAnswer:      "no answer; trying again",
 	MaybeCut:      "waiting to see whether it was cut while Ebbtide was not running",
 	GateShut:      "waiting for {}",
 	NoJournal:     "waiting for the journal: nothing is started without it",
@@ -93,8 +93,8 @@ var whyTexts = [WhyCodes]string{
 var whyObserved = [WhyCodes]string{
 	GivenUp:   "given up: {} would not have been proven",
 	PowerLost: "would wait for power: {}",
-	CycleOwed: "would wait for a power cycle of {}: Ebbtide has no other way to start it",
-	NotProven: "waiting for {}, which would have been given up",
+	CycleOwed: "would wait for a power cycle of {}: nothing else starts this node",
+	NotProven: "would be blocked: a step of {} would have been given up",
 }
 
 // Text says it in words.
@@ -174,9 +174,9 @@ func (e *Wants) isHow(k int) string {
 	case c == belief.Dark && e.Supplies[k].StaysOff:
 		return "is off and stays off until a person switches it on"
 	case c == belief.Dark && online:
-		return "is off and comes on again by itself"
+		return "is off and comes back on by itself"
 	case c == belief.Dark:
-		return "is off and comes on again with its mains"
+		return "is off and comes back on when mains power returns"
 	}
 	return "is " + c.String()
 }

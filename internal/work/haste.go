@@ -96,7 +96,7 @@ func (e *Works) isYetToStop(i int) bool {
 // battery is empty.
 func (e *Works) passBy(i int) {
 	n := &e.nodes[i]
-	why := "nothing reaches it, and the battery is nearly empty"
+	why := "it can't be reached, and the battery is nearly empty"
 	switch w := n.work; {
 	case w != nil && w.phase == commanding:
 		return

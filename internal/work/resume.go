@@ -90,7 +90,7 @@ func (e *Works) resumeStep(i int) {
 		}
 		e.Record(ledger.Record{
 			Kind: ledger.HeldBack, Step: ledger.Step{Node: decl.ID, Verb: &verb, Attempt: last.Attempt, State: &state},
-			Reason: "Ebbtide was restarted before this was settled",
+			Reason: "Ebbtide was restarted before the outcome was known",
 		})
 		return
 	}

@@ -279,7 +279,7 @@ func (e *Works) ByHand(k int) string {
 		}
 	}
 	if len(ids) == 0 {
-		return "what starts only by the return of its power must be started by hand"
+		return "nodes that start only when their power returns must be started by hand"
 	}
 	return english.Series(ids, len(ids)) + " must be switched on by hand"
 }

@@ -119,9 +119,9 @@ func (e *Works) AskedFor(i int) string {
 	w := e.nodes[i].work
 	ends := "skipped in " + english.Span(max(0, w.deadline.Sub(e.Now)).Truncate(time.Second))
 	if e.Observes {
-		return "someone would be asked now to " + handed(w.verb, "do", "undo") + " by hand: " + e.ID(i) + "; nothing needs to be done, and it would be " + ends
+		return "someone would be asked now to " + handed(w.verb, "do", "undo") + " " + e.ID(i) + " by hand; nothing needs to be done, and it would be " + ends
 	}
-	return "waiting for someone to " + handed(w.verb, "do", "undo") + " by hand: " + e.ID(i) + ", then `ebbtide confirm " + e.ID(i) + "`; " + ends
+	return "waiting for someone to " + handed(w.verb, "do", "undo") + " " + e.ID(i) + " by hand and then run `ebbtide confirm " + e.ID(i) + "`; " + ends
 }
 
 // Underway is the step down whose command has reached a node; false: there is none.

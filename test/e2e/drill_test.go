@@ -63,7 +63,7 @@ func TestDrills(t *testing.T) {
 	require.Contains(t, errs, "not confirmed")
 	out, errs, code = run(t, "drill", "--config", settings, "--only", "db", "--yes-really", "db")
 	require.Equal(t, 6, code, "%s%s", out, errs)
-	require.Contains(t, errs, "app1 and app2 outside the drill need db and are not off")
+	require.Contains(t, errs, "app1 and app2, outside the drill, need db and are not off")
 	_, errs, code = run(t, "drill", "--config", settings, "--only", "esx01", "--yes-really", "esx01")
 	require.Equal(t, 6, code)
 	require.Contains(t, errs, "only the return of its power or a person can start esx01 again")

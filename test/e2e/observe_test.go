@@ -135,7 +135,7 @@ func TestAnUnarmedOutageReadsAsOne(t *testing.T) {
 // requireObservedLog: from the mains' end to the outage's each line that is not about a question says that it is observed.
 func requireObservedLog(t *testing.T, log string) {
 	t.Helper()
-	_, log, began := strings.Cut(log, "power failure: ups")
+	_, log, began := strings.Cut(log, "power failure at ups")
 	log, _, over := strings.Cut(log, "the outage is over")
 	require.True(t, began && over)
 	waits := 0

@@ -174,7 +174,7 @@ func TestFlaps(t *testing.T) {
 	s.run(policy)
 	for i := range 10 {
 		s.says("ups.status", "OB DISCHRG")
-		s.until("Ebbtide has seen it", within, func() bool { return strings.Count(s.log(), "power failure: ups") == i+1 })
+		s.until("Ebbtide has seen it", within, func() bool { return strings.Count(s.log(), "power failure at ups") == i+1 })
 		s.says("ups.status", "OL CHRG")
 		s.until("the outage is over", within, s.over)
 	}

@@ -19,7 +19,7 @@ import (
 	"ebbtide/internal/schema"
 )
 
-// ontapDouble is a cluster of two nodes, each with its management address; that of the cluster is the first node's. It
+// ontapDouble is a cluster of two nodes, each with its management address; at the cluster is the first node's. It
 // answers as the ONTAP REST API reference has it.
 type ontapDouble struct {
 	nodes []*appliance

@@ -120,7 +120,7 @@ func (b *book) lastSafe() {
 		"“Together” is Ebbtide's pace, or that of several people, allowing for slow and hanging steps (19 of 20 outages). "+
 		"“Alone” is one person who does one line after another and needs an extra minute for each. The last %s are only ever spent "+
 		"on flushing, hosts, storage and the cut. "+
-		"For a battery that no discharge has proven, charges count on about half of what its data sheet says. A UPS's own runtime figure may be "+
+		"For a battery that no discharge has proven, the charges assume about half of the capacity on its data sheet. A UPS's own runtime figure may be "+
 		"too high: believe the lower of the two.", Brief(b.compiled.Policy.Reserve))})
 	var gauged []int
 	for i := range b.estate.Len() {

@@ -88,13 +88,13 @@ func Action(n *plan.Node, s *plan.Step) string {
 		case n.Kind == plan.Supply:
 			return "wait for the return of"
 		case n.ByPower:
-			return "wait for the boot of"
+			return "wait for boot of"
 		}
 		return "start"
 	case plan.Unprotect:
 		switch n.Kind {
 		case plan.Cluster:
-			return "put back as it was:"
+			return "restore the settings of"
 		case plan.Host:
 			return "take out of maintenance mode:"
 		case plan.Other, plan.VM, plan.Supply, plan.Self, plan.Manual, plan.Passive, plan.Outlet:

@@ -20,8 +20,8 @@ func (b *book) powerDown() {
 		", in this order. “Expected” is the usual time; 19 of 20 runs finish within the time in brackets, as far as is known; after "+
 		"“at most”, do what it says under “if that fails”. "+
 		"Look before each step. Skip what is already off: write “was off” in its box instead of a tick, because it stays off in "+
-		"“Power up”. Several people may do steps of one stage at the same time as long as each “comes after” holds. A box with "+
-		"several numbers holds identical steps: in its lines, replace ‹A› and the like with what a step has beside its name, and %s "+
+		"“Power up”. Several people may do steps of one stage at the same time as long as every “comes after” is respected. A box with "+
+		"several numbers holds identical steps: in its lines, replace ‹A›, ‹B› and so on with the values beside each step's name, and %s "+
 		"with its name.", nameBlank)})
 	from := len(b.doc.Blocks)
 	stage, held := plan.Stage(""), map[string]bool{}
@@ -68,7 +68,7 @@ func (b *book) holdDown(s *plan.Step, n *plan.Node, held map[string]bool) {
 	switch {
 	case s.Verb == plan.Cut:
 		sort, text = "cut", "Everything that only this output feeds must be verified as off, or its loss accepted and written down with "+
-			"a name, but for the machine from which you order the cut and the network between: those lose their power with it. After the "+
+			"a name, except for the machine from which you order the cut and the network in between: those lose their power with it. After the "+
 			"cut, nobody can check any more."
 	case s.Verb == plan.Stop && n.Kind == plan.Host:
 		sort, text = "host", "No VM may be running on a host when it is shut down. Go through the steps above: each is ticked, or says "+

@@ -39,7 +39,7 @@ func (b *book) powerUp() {
 	}
 	b.alike(from)
 	b.add(doc.Note{Title: "Done", Text: doc.T("Compare with what was on before, inform those who were told of the outage, and allow an " +
-		"hour for what only users notice. Caches set to write-through and clusters suspended for the shutdown are as they were once " +
+		"hour for what only users notice. Caches set to write-through and clusters suspended for the shutdown are back to normal once " +
 		"their step is ticked. If Ebbtide was off or stopped meanwhile, continue with “The controller (the machine with Ebbtide) is " +
 		"dead” in “What if” before it is started.")})
 }
@@ -63,8 +63,8 @@ func (b *book) gate() doc.Text {
 	}
 	text = append(text, doc.Span{Text: "."})
 	if slices.Contains(gate.Needs(), power.RechargedFor) {
-		text = append(text, doc.T(" A battery is recharged for another shutdown when it is full, or shows a fifth more than the power-up itself needs and “The last "+
-			"safe time” has for step 1, taken together.")...)
+		text = append(text, doc.T(" A battery is recharged for another shutdown when it is full, or shows at least a fifth more than this sum: what the power-up "+
+			"itself needs, and what “The last safe time” has for step 1.")...)
 	}
 	return text
 }

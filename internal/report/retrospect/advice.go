@@ -53,7 +53,7 @@ func (f *fold) suggestEarlier() {
 		for _, s := range stuck {
 			what := fmt.Sprintf("Find out why the %s of %s could not be proven", s.Verb, s.Node)
 			if s.Verb == plan.Stop {
-				what += ", and give it what shows that it is off, or what powers it off: a BMC, a PDU outlet"
+				what += ", and give it something that proves it off or powers it off, such as a BMC or a PDU outlet"
 			}
 			evidence := "what comes after it " + f.would("waited", "would have waited") + " until the battery was nearly empty: " +
 				english.Series(f.after(s.Node, unique(pressed)), named)
@@ -66,7 +66,7 @@ func (f *fold) suggestEarlier() {
 	case len(pressed) > 0:
 		f.suggestThat("", "Start the shutdown earlier, or shed more before it: raise slack_below or charge_below in policy.shutdown, and "+
 			"check the effect with ebbtide simulate --trials.",
-			"the battery would not have lasted for the rest of the plan: %s %s to be powered off, or cut with something on",
+			"the battery would not have lasted for the rest of the plan: %s %s to be powered off, or to be cut while something was still on",
 			english.Series(unique(pressed), named), f.would("had", "would have had"))
 	case near != nil && near.Slack < 0:
 		f.suggestThat("", "Start the shutdown earlier: raise slack_below in policy.shutdown, or add it.",
@@ -116,12 +116,12 @@ func (f *fold) suggestRestore() {
 		evidence := f.would("the outage was closed without it", "the outage would have been closed without it")
 		for i := range f.story.Steps {
 			if s := &f.story.Steps[i]; s.Node == node && s.Verb == plan.Start {
-				evidence = fmt.Sprintf("its start, tried %s, ended as %s", english.Count(s.Attempts, "time"), s.State)
+				evidence = fmt.Sprintf("outcome of its start after %s: %s", english.Count(s.Attempts, "attempt"), s.State)
 				if s.Attempts == 0 {
-					evidence = fmt.Sprintf("its start was not sent, and ended as %s", s.State)
+					evidence = fmt.Sprintf("outcome of its start, which was not sent: %s", s.State)
 				}
 				if f.observed() {
-					evidence = fmt.Sprintf("its start would have ended as %s", s.State)
+					evidence = fmt.Sprintf("outcome that its start would have had: %s", s.State)
 				}
 				if s.Reason != "" {
 					evidence += ": " + s.Reason
@@ -175,13 +175,13 @@ func (f *fold) suggestBatteries() {
 			case f.Simulated: // a model's battery is what the scenario says
 			case b.Ratio > 0 && b.Ratio < worn:
 				f.suggestThat(id, "Test the battery of "+id+", and replace it if a drill shows the same.",
-					"going by what it gave, it would have lasted %s; %s was likely according to %s: %.0f%% of that",
+					"judging by what it delivered, it would have lasted %s; %s was likely according to %s: %.0f%% of that",
 					english.Span(seconds(b.Gave)), english.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
 				flagged = true
 			case b.Ratio > better && b.Tells:
 				f.suggestThat(id, "Trust the battery of "+id+
 					" more: give the supply a measured curve, so that nothing is shut down needlessly.",
-					"going by what it gave, it would have lasted %s; %s was likely according to %s: %.0f%% of that",
+					"judging by what it delivered, it would have lasted %s; %s was likely according to %s: %.0f%% of that",
 					english.Span(seconds(b.Gave)), english.Span(seconds(b.Likely)), b.By, 100*b.Ratio)
 			}
 		}
@@ -221,7 +221,7 @@ func (f *fold) suggestLimits() {
 		case late != "" && f.Simulated: // it was asked to hang
 		case late != "" && hung > 0:
 			f.suggestThat(s.Node, fmt.Sprintf("Fix %s, or force it sooner: it hangs when told to %s.", s.Node, s.Verb),
-				"it hung this time (%s) and in %d of %s before", late, hung, english.Count(runs, "run"))
+				"it hung this time (%s) and in %d of %s before that", late, hung, english.Count(runs, "run"))
 		case late != "" && s.State == timeline.Stopped:
 			f.suggestThat(s.Node, fmt.Sprintf("Find out why %s did not %s by itself, or allow more time (down.within).", s.Node, s.Verb),
 				"it was forced off: %s", late)
@@ -294,8 +294,8 @@ func (f *fold) suggestHealth() {
 			told[n.ID] = true
 			f.suggestThat(n.ID, fmt.Sprintf("Give %s a health check (up.healthy), so that what needs it is not started before it is ready.",
 				n.ID),
-				"nothing shows when it is ready, and the start of %s, which needs it, was tried %s and ended as %s", s.Node,
-				english.Count(s.Attempts, "time"), s.State)
+				"nothing shows when it is ready; outcome of the start of %s, which needs it, after %s: %s", s.Node,
+				english.Count(s.Attempts, "attempt"), s.State)
 		}
 	}
 }

@@ -156,10 +156,10 @@ func (b *BatteryTold) words() string {
 	}
 	switch {
 	case b.Said.IsZero():
-		return text + " How long it would last was not predicted in this time."
+		return text + " No prediction of its runtime was recorded during that time."
 	case b.Pace > 0:
 		return text + fmt.Sprintf(" Earlier in the same power failure, according to %[3]s, it was expected to last at least %[1]s and likely "+
-			"%[2]s at the load of that moment; at the rate at which its charge fell from then to the end, with less and less to feed, it "+
+			"%[2]s at the load at that moment; at the rate at which its charge fell from then on, while its load became smaller, it "+
 			"would have lasted %[4]s.",
 			english.Span(seconds(b.Least)), english.Span(seconds(b.Likely)), b.By, english.Span(seconds(b.Pace)))
 	case b.Gave == 0:
@@ -169,7 +169,7 @@ func (b *BatteryTold) words() string {
 		return text + fmt.Sprintf(" According to %[2]s, it was expected to last at least %[1]s; it would have lasted %[3]s.",
 			english.Span(seconds(b.Least)), b.By, english.Span(seconds(b.Gave)))
 	}
-	text += fmt.Sprintf(" According to %[3]s, it was expected to last at least %[1]s and likely %[2]s; going by what it gave, it would "+
+	text += fmt.Sprintf(" According to %[3]s, it was expected to last at least %[1]s and likely %[2]s; judging by what it delivered, it would "+
 		"have lasted %[4]s, %.0[5]f%% of the likely time",
 		english.Span(seconds(b.Least)), english.Span(seconds(b.Likely)), b.By, english.Span(seconds(b.Gave)), 100*b.Ratio)
 	if b.Gave < b.Least {

@@ -131,7 +131,7 @@ func (r *Retrospective) documentBatteries(d *doc.Document) {
 		items = append(items, doc.T("%s: %s", r.clock(b.At), b.Text))
 	}
 	if len(items) == 0 {
-		d.Add(doc.Paragraph{Text: doc.T("What the batteries gave was not recorded.")})
+		d.Add(doc.Paragraph{Text: doc.T("What the batteries delivered was not recorded.")})
 		return
 	}
 	d.Add(doc.List{Items: items})
@@ -215,7 +215,7 @@ func ending(s *StepTaken) string {
 	case s.State == timeline.Proven && s.Attempts == 0:
 		return "already so"
 	case s.State == timeline.Proven && s.Attempts > 1:
-		return fmt.Sprintf("proven at attempt %d", s.Attempts)
+		return fmt.Sprintf("proven on attempt %d", s.Attempts)
 	case s.State == timeline.Proven:
 		return "proven"
 	case s.State == timeline.Stopped:
@@ -378,9 +378,9 @@ func linked(by LinkedBy) string {
 	case ByPlace:
 		return "it took over that one's slot under a limit"
 	case ByTime:
-		return "nothing else ended later before it"
+		return "of all steps, that one ended last before this one began"
 	case ByEvent:
-		return "this allowed it to start"
+		return "that decision allowed it to start"
 	}
 	return ""
 }

@@ -212,7 +212,7 @@ func (f *fold) forcedFor(r *ledger.Record) string {
 	told := f.would("told to stop", "it would have been told to stop")
 	switch r.Cause {
 	case ledger.Overtime:
-		return told + ", and " + r.Reason
+		return told + ", but " + r.Reason
 	case ledger.Denied:
 		return told + ", which was " + r.Reason
 	default:

@@ -241,7 +241,7 @@ func TestWhatAlwaysHangsIsToldFromThePast(t *testing.T) {
 		})
 	}
 	require.Contains(t, advice(told(t, night("run").records, basis), "vm"),
-		"It hung this time (not proven within 3m0s) and in 2 of 2 runs before.")
+		"It hung this time (not proven within 3m0s) and in 2 of 2 runs before that.")
 }
 
 // TestRecordsWithoutCausesClaimNothing: what their words say is for people, and nothing is reckoned from it.

@@ -136,13 +136,13 @@ func (f *fold) whatFailed() string {
 	case f.Mode == ledger.ModeDrill && len(parts) == 0:
 		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s", f.day(f.Start), f.By, english.Series(f.Scope, named)))
 	case f.Mode == ledger.ModeDrill:
-		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s; while it ran, the power of %s", f.day(f.Start), f.By,
-			english.Series(f.Scope, named), strings.Join(parts, "; that of ")))
+		return sentence(fmt.Sprintf("on %s %s ordered a drill of %s; while it ran, mains power at %s", f.day(f.Start), f.By,
+			english.Series(f.Scope, named), strings.Join(parts, "; at ")))
 	case len(parts) == 0:
 		return sentence(fmt.Sprintf("on %s an outage began; which supply failed was not recorded", f.day(f.Start)))
 	}
-	return sentence(fmt.Sprintf("on %s, as Ebbtide saw it, the power of %s%s", f.in(f.Start).Format("2 January 2006"),
-		strings.Join(parts, "; that of "), f.would("", "; Ebbtide only observed and sent no commands")))
+	return sentence(fmt.Sprintf("on %s, as recorded by Ebbtide, mains power at %s%s", f.in(f.Start).Format("2 January 2006"),
+		strings.Join(parts, "; at "), f.would("", "; Ebbtide only observed and sent no commands")))
 }
 
 // failure says when a supply's power failed, and for how long.

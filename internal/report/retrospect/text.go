@@ -22,7 +22,7 @@ func (r *Retrospective) Blame() string {
 		}
 		took := orNothing(s.Took)
 		if s.Ended.IsZero() {
-			took = r.would("no end", took)
+			took = r.would("never ended", took)
 		}
 		fmt.Fprintf(&b, "%10s %s", took, doing(s.Verb, s.Node))
 		if s.Expected > 0 && s.State != timeline.Open {

@@ -161,7 +161,7 @@ func TestObservingGoesOn(t *testing.T) {
 	g.back()
 	require.Empty(t, g.commands(), "nothing reached the UPS")
 	require.Empty(t, g.estate.Calls(), "nothing reached the estate")
-	require.NotContains(t, g.log.String(), "on again: it is stopped again")
+	require.NotContains(t, g.log.String(), "on again: it is being stopped again")
 	require.Equal(t, 1, strings.Count(g.log.String(), "(observing) would stop web"))
 }
 

@@ -76,6 +76,10 @@ explore: ## walk every history of two small estates, with larger budgets than th
 accept: setup ## measure what the engine must show: a line a figure, wanted and got (more than an hour)
 	@go run ./test/accept
 
+.PHONY: accept-house
+accept-house: setup ## measure the program as a whole: its shape, its size, its memory (five minutes)
+	@go run ./test/accept -house
+
 .PHONY: race
 race: setup ## run the tests of everything concurrent, or of the packages in RACE, under the race detector
 	go test -p 1 -race -timeout 20m $(or $(RACE),./internal/...)

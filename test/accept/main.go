@@ -1,5 +1,6 @@
-// Accept measures what the engine must show (docs/adr/0016), each figure by the tests of this repository, and prints a line a
-// figure: what is wanted, and what was got. `make accept` runs it. It ends with 1 if a figure is not met.
+// Accept measures what the engine must show (docs/adr/0016), or the program as a whole, each figure by the tests of this
+// repository, and prints a line a figure: what is wanted, and what was got. `make accept` and `make accept-house` run it. It
+// ends with 1 if a figure is not met.
 package main
 
 import (
@@ -18,12 +19,16 @@ import (
 var (
 	seeds  = flag.Int("seeds", 100_000, "drawn nights of each campaign")
 	nights = flag.Int("nights", 10_000, "drawn nights of each example estate")
+	house  = flag.Bool("house", false, "measure the program as a whole, and not the engine")
 	only   = flag.String("only", "", "measure only the figures with this in their name")
 )
 
 func main() {
 	flag.Parse()
 	all := figures(*seeds, *nights)
+	if *house {
+		all = ofTheHouse()
+	}
 	fmt.Printf("%-58s %-16s %-24s %s\n", "FIGURE", "WANTED", "GOT", "")
 	met := true
 	for _, f := range all {
@@ -58,10 +63,10 @@ func ofTheSource() []figure {
 	return []figure{
 		{"lines of internal/engine without tests", "<= 3500", atMost(linesOfEngine, 3500)},
 		{"lines of the largest package of what decides", "<= 3500", atMost(linesOfLargest, 3500)},
-		{"fields of the largest struct of those", "<= 15", atMost(shapes(mostFields), 15)},
-		{"bools in one struct of theirs, at most", "<= 3", atMost(shapes(mostBools), 3)},
-		{"lines of their longest function", "<= 60", atMost(shapes(longest), 60)},
-		{"cyclomatic complexity of theirs, at most", "<= 15", atMost(shapes(mostBranches), 15)},
+		{"fields of the largest struct of those", "<= 15", atMost(shapes(whatDecides, mostFields), 15)},
+		{"bools in one struct of theirs, at most", "<= 3", atMost(shapes(whatDecides, mostBools), 3)},
+		{"lines of their longest function", "<= 60", atMost(shapes(whatDecides, longest), 60)},
+		{"cyclomatic complexity of theirs, at most", "<= 15", atMost(shapes(whatDecides, mostBranches), 15)},
 	}
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"go/parser"
+	"go/token"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,6 +36,12 @@ func TestFiguresAreRead(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, met)
 	_, _, err = readApply("--- SKIP: TestApply (0.00s)\n", "1000")
+	require.Error(t, err)
+
+	mib, err := readFigure("=== RUN\n{\"figure\":\"room_cpu\",\"value\":40}\n{\"figure\":\"room_peak_rss\",\"value\":88.5}\n", "room_peak_rss")
+	require.NoError(t, err)
+	require.InDelta(t, 88.5, mib, 0)
+	_, err = readFigure("--- SKIP: TestIdle (0.00s)\n", "room_peak_rss")
 	require.Error(t, err)
 
 	caught, missed := readBugs("    --- PASS: TestBugsAreCaught/rule-1 (3.0s)\n    --- FAIL: TestBugsAreCaught/rule-2:-a-host " +
@@ -72,4 +80,14 @@ func TestShapesAreOfTheEngine(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, _, err = linesOfEngine()
 	require.ErrorContains(t, err, "root of the repository")
+}
+
+func TestWhatHasNoCommentIsCounted(t *testing.T) {
+	const src = "package p\n\n// A is said.\ntype A struct{}\n\ntype B struct{}\n\nfunc (A) String() string { return \"\" }\n\nfunc (*A) Do() {}\n"
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, "p.go", src, parser.ParseComments)
+	require.NoError(t, err)
+	count, last := bare(fset, f)
+	require.Equal(t, 2, count)
+	require.Equal(t, "Do", last)
 }

@@ -19,6 +19,8 @@ var deciding = []string{
 	"internal/work", engine,
 }
 
+func whatDecides() []string { return deciding }
+
 // atMost makes a figure of a number with a name that must not be above a limit.
 func atMost(count func() (int, string, error), most int) func() (string, bool, error) {
 	return func() (string, bool, error) {
@@ -76,16 +78,16 @@ func linesOfLargest() (most int, of string, err error) {
 // measure is what of a piece of code is counted, and what it is called; -1: it is none of its kind.
 type measure func(fset *token.FileSet, n ast.Node) (count int, name string)
 
-// shapes gives the largest of something in all that decides.
-func shapes(m measure) func() (int, string, error) {
+// shapes gives the largest of something in packages.
+func shapes(pkgs func() []string, m measure) func() (int, string, error) {
 	return func() (most int, of string, err error) {
-		files, err := sources(deciding...)
+		files, err := sources(pkgs()...)
 		if err != nil {
 			return 0, "", err
 		}
 		fset := token.NewFileSet()
 		for _, f := range files {
-			parsed, err := parser.ParseFile(fset, f, nil, parser.SkipObjectResolution)
+			parsed, err := parser.ParseFile(fset, f, nil, parser.SkipObjectResolution|parser.ParseComments)
 			if err != nil {
 				return 0, "", err
 			}

@@ -13,7 +13,8 @@ import (
 	"ebbtide/internal/timeline"
 )
 
-// conduct is all in which a daemon that acts differs from one that observes: whether it is armed.
+// conduct is what a daemon that acts asks and sends, and what one that only observes: whether it is armed. How the two word what they
+// do is Would in the engine, and the timeline's and the report's own.
 type conduct interface {
 	// mode is that of the outages that it begins.
 	mode() ledger.Mode

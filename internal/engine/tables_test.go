@@ -34,7 +34,8 @@ func tables(t *tests.T) string {
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	p("# The engine in tables")
 	p("")
-	p("Written from the code by a test (`internal/engine/tables_test.go`): what stands here is what runs. Why it has this shape is in")
+	p("Written from the code by a test (`internal/engine/tables_test.go`): what stands here is what runs, and")
+	p("`go test ./internal/engine -run TheTables -args -rewrite` writes it. Why it has this shape is in")
 	p("[adr/0016](adr/0016-the-engine-made-anew.md), where to read what in [ARCHITECTURE.md](ARCHITECTURE.md).")
 	p("")
 	p("## A supply")
@@ -93,8 +94,7 @@ func tables(t *tests.T) string {
 	p("|---|---|")
 	for _, f := range slices.Concat(documented(t, "../belief/questions.go"), documented(t, "../belief/proven.go"), documented(t, "../belief/belief.go"),
 		documented(t, "../belief/silence.go"), documented(t, "../belief/feed.go"), documented(t, "../belief/absence.go")) {
-		if strings.Contains(f.says, " reports whether ") {
-			_, asks, _ := strings.Cut(f.says, " reports whether ")
+		if asks, ok := strings.CutPrefix(f.says, f.name+" reports whether "); ok {
 			p("| `%s` | %s |", f.name, asks)
 		}
 	}

@@ -125,6 +125,11 @@ func oddities(r *power.Reading, rb *runbook.Runbook) []string {
 	}{
 		{[]power.Kind{power.ChargeBelow, power.ChargeAbove}, r.Charge.Known, "battery.charge"},
 		{[]power.Kind{power.TemperatureAbove}, r.Temperature.Known, "a temperature"},
+		{
+			[]power.Kind{power.Brownout},
+			r.Voltage.Known && (r.TransferLow.Known || r.Nominal.Known),
+			"input.voltage with input.transfer.low or input.voltage.nominal",
+		},
 	} {
 		for _, kind := range one.kinds {
 			if !one.known && rb.Policy.Uses(kind) {

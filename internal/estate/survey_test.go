@@ -39,7 +39,7 @@ nodes:
   web: {type: fake, fed_by: [ups], depends_on: [esx], up: {wake: {mac: "00:25:90:aa:bb:11"}}}
   sql: {type: fake, fed_by: [ups], depends_on: [esx]}
 policy:
-  shutdown: {when: {any: [{charge_below: 30%%}, {temperature_above: 40}]}}
+  shutdown: {when: {any: [{charge_below: 30%%}, {temperature_above: 40}, {brownout: 5m}]}}
   restore: {when: {online: 10m}}
 `
 
@@ -50,7 +50,7 @@ func newRoom(t *testing.T) *room {
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
 	r := &room{nut: server, ups: server.Add("main", "test UPS"), bmc: redfishsim.New(redfishsim.Options{}), estate: fake.New(time.Now)}
 	t.Cleanup(r.bmc.Close)
-	r.ups.Set("ups.status", "OL", "battery.charge", "90", "ups.temperature", "21")
+	r.ups.Set("ups.status", "OL", "battery.charge", "90", "ups.temperature", "21", "input.voltage", "231", "input.voltage.nominal", "230")
 	for _, id := range []string{"esx", "web", "sql"} {
 		r.estate.Add(id, fake.Spec{})
 	}
@@ -135,9 +135,11 @@ func TestASupplyThatIsNotAsItShouldBe(t *testing.T) {
 	r := newRoom(t)
 	r.ups.Set("ups.status", "OB RB", "ups.test.result", "Done and error")
 	r.ups.Delete("ups.temperature")
+	r.ups.Delete("input.voltage")
 	asked := r.survey(t)
 	require.Equal(t, []string{
 		"warning supplies.ups: ups does not report a temperature, which temperature_above in the policy needs",
+		"warning supplies.ups: ups does not report input.voltage with input.transfer.low or input.voltage.nominal, which brownout in the policy needs",
 		"warning supplies.ups: ups is on battery",
 		"warning supplies.ups: ups reports that its battery needs replacing",
 		"warning supplies.ups: ups reports that its last battery test failed",

@@ -1,5 +1,5 @@
-// Package families is the list of every family of systems that this program knows. A new one is added here and nowhere
-// else.
+// Package families is the list of every family of systems that this program knows. A new one is added here, and
+// nowhere else in the program.
 package families
 
 import (

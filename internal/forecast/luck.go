@@ -98,25 +98,36 @@ func gather(kept [][]int64, trial int, took []int64) {
 	}
 }
 
-// longest gives how long a network takes in each trial where no limit counts: as long as its longest path. It plays all
+// together is how many trials are played at once where no limit counts: their room is small, and mostly in the cache.
+const together = 64
+
+// longest gives how long a network takes in each trial where no limit counts: as long as its longest path. It plays many
 // trials at once, step by step.
 func (n *network) longest(took [][]int64, trials int) []int64 {
-	l := n.course.luck
+	spans := make([]int64, trials)
+	for from := 0; from < trials; from += together {
+		n.longestOf(took, from, spans[from:min(from+together, trials)])
+	}
+	return spans
+}
+
+// longestOf is longest for the trials from one on.
+func (n *network) longestOf(took [][]int64, from int, spans []int64) {
+	l, trials := n.course.luck, len(spans)
 	if size := len(n.steps) * trials; len(l.ends) < size {
 		l.ends = make([]int64, size)
 	}
 	farthest := int64(1<<(64-bits.Len(uint(len(n.steps)))) - 1) // as in the kernel
-	spans, reached := make([]int64, trials), make([]bool, len(n.steps))
+	reached := make([]bool, len(n.steps))
 	for _, i := range n.order {
 		end := l.ends[int(i)*trials:][:trials]
 		if !reached[i] {
 			clear(end)
 		}
-		for j, t := range took[i] { // of an instant step there are none
-			if j == len(end) {
-				break
+		if took[i] != nil { // of an instant step there are none
+			for j, t := range took[i][from:][:trials] {
+				end[j] = min(end[j]+t, farthest)
 			}
-			end[j] = min(end[j]+t, farthest)
 		}
 		after := n.next[n.cells[i].from:n.cells[i].to]
 		if len(after) == 0 {
@@ -132,7 +143,6 @@ func (n *network) longest(took [][]int64, trials int) []int64 {
 			copy(start, end)
 		}
 	}
-	return spans
 }
 
 // latest puts each time off to another, where that is later.

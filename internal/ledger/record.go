@@ -10,8 +10,9 @@ import (
 // Kind names what a record says.
 type Kind string
 
-// The kinds of record, with the fields that are valid in each beside Seq, At and Kind. Reason is for people everywhere;
-// nothing is decided by it.
+// The kinds of record, with the fields that are valid in each beside Seq, At and Kind. Reason is for people, and its
+// wording decides nothing; but that an Ordered record has one says that the order was refused, and that an Intent of a Cut has one that
+// the cut waits for no proof.
 const (
 	Opened    Kind = "opened"    // an outage or a drill begins: Outage, Supplies (failing), Off, Unfit, Replace, Digest, Mode, Members, Nodes (of the whole estate: last seen on, on their way up, or to be put back late); of a drill Scope, By
 	Snapshot  Kind = "snapshot"  // what was on before the first action: Nodes

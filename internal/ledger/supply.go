@@ -70,7 +70,7 @@ const (
 	CutSent         // the cut was commanded
 	CutProven       // the cut counts down
 	WentDark        // and the output was seen to be off: when it is on, it has come back
-	GaveOut         // its output is off, and nobody has cut it: likewise
+	GaveOut         // its output is off, or was, and nobody has cut it
 )
 
 // IsDark reports whether its output was seen to be off.

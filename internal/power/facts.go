@@ -27,7 +27,12 @@ type Facts struct {
 
 // IsMeasured reports whether a reading measures what a kind of condition is judged by, so that one may be wrong about it.
 func (k Kind) IsMeasured() bool {
-	return k == SlackBelow || k == RuntimeBelow || k == ChargeBelow || k == TemperatureAbove
+	switch k {
+	case SlackBelow, RuntimeBelow, ChargeBelow, TemperatureAbove:
+		return true
+	case OnBattery, LowBattery, SilentOnBattery, Brownout, Online, ChargeAbove, RechargedFor, Any, All:
+	}
+	return false
 }
 
 // Tells reports whether what a kind of condition is judged against is known.

@@ -1,6 +1,6 @@
 // Package want is what is to be done: how each step of both ways stands, which has its turn, and what the others wait for. All of it
 // follows from what is on record and what is believed, from which steps are under way, and from how short the time is; nothing of it is
-// stored as truth. It begins no step and commands nothing: that is the engine's.
+// stored as truth. It begins no step and commands nothing: that is for package work.
 package want
 
 import (

@@ -23,7 +23,7 @@ func ofTheHouse() []figure {
 		{"exported names without a comment", "0", atMost(shapes(everything, bare), 0)},
 		{"the program for servers", "<= 45 MB", size},
 		{"memory of the idle daemon, 10 supplies", "<= 32 MiB", measured("^TestIdle$", "daemon_idle_10_supplies_rss", 32)},
-		{"memory in an outage of 1,000 VMs, at most", "<= 96 MiB", measured("^TestRoomOf1000VMs$", "room_peak_rss", 96)},
+		{"memory in an outage of 1,000 VMs, at most", "<= 96 MiB", measured("^TestRoomOf1000VMs$", "load_room_peak_rss", 96)},
 	}
 }
 

@@ -21,11 +21,7 @@ import (
 func TestIdle(t *testing.T) {
 	wanted(t)
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "ebbtide")
-	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "nodemo", "-trimpath", "-ldflags", "-s -w", "-o", binary,
-		"ebbtide/cmd/ebbtide")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	require.NoError(t, build.Run())
+	binary := built(t)
 
 	var names []string
 	for i := range 10 {

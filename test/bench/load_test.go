@@ -91,8 +91,14 @@ func binary(t *testing.T) string {
 		require.NoError(t, err)
 		return self
 	}
+	return built(t)
+}
+
+// built builds the program as servers have it (`make build`).
+func built(t *testing.T) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "ebbtide")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, "ebbtide/cmd/ebbtide")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", "nodemo", "-trimpath", "-ldflags", "-s -w", "-o", path, "ebbtide/cmd/ebbtide")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)

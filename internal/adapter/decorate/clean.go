@@ -16,17 +16,17 @@ type clean struct{ inner adapter.Node }
 // Clean makes everything plain that a node says of itself. It belongs below all other decorators: whatever a system
 // answers passes it before anything else sees it.
 func Clean(n adapter.Node) adapter.Node {
-	c := clean{n}
+	c := &clean{n}
 	if w, ok := n.(adapter.Watcher); ok {
 		return struct {
 			adapter.Node
 			adapter.Watcher
-		}{c, cleanWatch{w}}
+		}{c, &cleanWatch{w}}
 	}
 	return c
 }
 
-func (c clean) Probe(ctx context.Context) (plan.Observation, error) {
+func (c *clean) Probe(ctx context.Context) (plan.Observation, error) {
 	seen, err := c.inner.Probe(ctx)
 	return tidy(seen), printable.Error(err)
 }
@@ -40,13 +40,13 @@ func tidy(seen plan.Observation) plan.Observation {
 	return seen
 }
 
-func (c clean) Do(ctx context.Context, do adapter.Command) error {
+func (c *clean) Do(ctx context.Context, do adapter.Command) error {
 	return printable.Error(c.inner.Do(ctx, do))
 }
 
 type cleanWatch struct{ inner adapter.Watcher }
 
-func (c cleanWatch) Watch(ctx context.Context, seen func(plan.Observation)) error {
+func (c *cleanWatch) Watch(ctx context.Context, seen func(plan.Observation)) error {
 	return printable.Error(c.inner.Watch(ctx, func(o plan.Observation) {
 		seen(tidy(o))
 	}))

@@ -12,6 +12,9 @@ import (
 	"ebbtide/internal/plan"
 )
 
+// The receivers here are pointers: a survey has thousands of these calls wait at once, and each wrapper that Go makes of a value's
+// method stands on the stack of each.
+
 // Watched is a decorated node that can still tell of changes.
 type Watched struct {
 	adapter.Node
@@ -34,10 +37,10 @@ type limited struct {
 // Limit lets no more calls through at a time than slots has room for; nodes that share a connection share its slots.
 // A call that gets no slot until its context ends was not made and is ErrBusy. Watches take no slot.
 func Limit(n adapter.Node, slots chan struct{}) adapter.Node {
-	return WithWatch(limited{n, slots}, n)
+	return WithWatch(&limited{n, slots}, n)
 }
 
-func (l limited) Probe(ctx context.Context) (plan.Observation, error) {
+func (l *limited) Probe(ctx context.Context) (plan.Observation, error) {
 	if err := l.take(ctx); err != nil {
 		return plan.Observation{}, err
 	}
@@ -45,7 +48,7 @@ func (l limited) Probe(ctx context.Context) (plan.Observation, error) {
 	return l.inner.Probe(ctx)
 }
 
-func (l limited) Do(ctx context.Context, do adapter.Command) error {
+func (l *limited) Do(ctx context.Context, do adapter.Command) error {
 	if err := l.take(ctx); err != nil {
 		return err
 	}
@@ -53,7 +56,7 @@ func (l limited) Do(ctx context.Context, do adapter.Command) error {
 	return l.inner.Do(ctx, do)
 }
 
-func (l limited) take(ctx context.Context) error {
+func (l *limited) take(ctx context.Context) error {
 	select {
 	case l.slots <- struct{}{}:
 		return nil
@@ -62,7 +65,7 @@ func (l limited) take(ctx context.Context) error {
 	}
 }
 
-func (l limited) give() { <-l.slots }
+func (l *limited) give() { <-l.slots }
 
 type logged struct {
 	inner adapter.Node
@@ -71,10 +74,10 @@ type logged struct {
 
 // Log tells of every call at debug level, by verb, result and time. The logger names the node.
 func Log(n adapter.Node, log *slog.Logger) adapter.Node {
-	return WithWatch(logged{n, log}, n)
+	return WithWatch(&logged{n, log}, n)
 }
 
-func (l logged) Probe(ctx context.Context) (plan.Observation, error) {
+func (l *logged) Probe(ctx context.Context) (plan.Observation, error) {
 	start := time.Now()
 	seen, err := l.inner.Probe(ctx)
 	if err != nil {
@@ -85,7 +88,7 @@ func (l logged) Probe(ctx context.Context) (plan.Observation, error) {
 	return seen, nil
 }
 
-func (l logged) Do(ctx context.Context, do adapter.Command) error {
+func (l *logged) Do(ctx context.Context, do adapter.Command) error {
 	start := time.Now()
 	err := l.inner.Do(ctx, do)
 	if err != nil {

@@ -15,7 +15,7 @@ func OnceSeen(n adapter.Node, met bool) adapter.Node {
 	s := &onceSeen{inner: n}
 	s.seen.Store(met)
 	if w, ok := n.(adapter.Watcher); ok {
-		return Watched{s, seenWatch{s, w}}
+		return Watched{s, &seenWatch{s, w}}
 	}
 	return s
 }
@@ -66,6 +66,6 @@ type seenWatch struct {
 	watched adapter.Watcher
 }
 
-func (w seenWatch) Watch(ctx context.Context, seen func(plan.Observation)) error {
+func (w *seenWatch) Watch(ctx context.Context, seen func(plan.Observation)) error {
 	return w.doubt(w.watched.Watch(ctx, func(o plan.Observation) { seen(w.follow(o)) }))
 }

@@ -18,7 +18,7 @@ type sight struct {
 }
 
 // find looks the VM up in what the watch of c knows.
-func (n *vmNode) find(_ context.Context, c *Conn) (sight, error) {
+func (n *vmNode) find(_ context.Context, c *Conn) (*sight, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	inv := c.inventory
@@ -37,49 +37,49 @@ func (n *vmNode) find(_ context.Context, c *Conn) (sight, error) {
 	}
 	switch {
 	case len(refs) == 1:
-		m := *t.vms[refs[0]]
+		m := t.vms[refs[0]]
 		if n.name != "" && m.uuid != "" {
 			n.known = m.uuid
 		}
 		return t.sight(m), nil
 	case len(refs) > 1:
-		return sight{}, fmt.Errorf("%w: %w", adapter.ErrRefused, t.ambiguous(n.name, refs))
+		return nil, fmt.Errorf("%w: %w", adapter.ErrRefused, t.ambiguous(n.name, refs))
 	case inv.agent:
-		return sight{}, errElsewhere
+		return nil, errElsewhere
 	case n.uuid != "" || n.known != "":
-		return sight{gone: true}, nil
+		return &sight{gone: true}, nil
 	default:
-		return sight{}, fmt.Errorf("%w: none of this name is visible to %q: check the name, and that the account may see it",
+		return nil, fmt.Errorf("%w: none of this name is visible to %q: check the name, and that the account may see it",
 			adapter.ErrGone, c.spec.Username)
 	}
 }
 
 // ask finds the VM and asks for its state anew.
-func (n *vmNode) ask(ctx context.Context, c *Conn) (sight, error) {
+func (n *vmNode) ask(ctx context.Context, c *Conn) (*sight, error) {
 	known, err := n.find(ctx, c)
 	if err != nil || known.gone {
 		return known, err
 	}
 	b, err := c.fresh(ctx, known.ref)
 	if err != nil {
-		return sight{}, err
+		return nil, err
 	}
 	c.inventory.mu.Lock()
 	defer c.inventory.mu.Unlock()
 	switch m, ok := b.vms[known.ref]; {
 	case ok:
 		m.secondary = known.secondary
-		return c.inventory.tables.sight(m), nil
+		return c.inventory.tables.sight(&m), nil
 	case c.inventory.agent:
-		return sight{}, errElsewhere
+		return nil, errElsewhere
 	default:
-		return sight{gone: true}, nil
+		return &sight{gone: true}, nil
 	}
 }
 
 // sight is a VM with what is known of its host.
-func (t *tables) sight(m vm) sight {
-	s := sight{vm: m}
+func (t *tables) sight(m *vm) *sight {
+	s := &sight{vm: *m}
 	if h := t.hosts[m.host]; h != nil {
 		s.host, s.closed = h.name, h.maintenance
 	}

@@ -55,7 +55,7 @@ func (n *vmNode) Probe(ctx context.Context) (plan.Observation, error) {
 }
 
 // look says what find gives of the VM.
-func (n *vmNode) look(ctx context.Context, find func(context.Context, *Conn) (sight, error)) (plan.Observation, error) {
+func (n *vmNode) look(ctx context.Context, find func(context.Context, *Conn) (*sight, error)) (plan.Observation, error) {
 	var seen plan.Observation
 	err := byWays(ctx, n.conns, func(ctx context.Context, c *Conn) error {
 		m, err := find(ctx, c)
@@ -157,7 +157,7 @@ func (n *vmNode) Do(ctx context.Context, do adapter.Command) error {
 }
 
 // give sends the command for a verb, unless it holds already.
-func (n *vmNode) give(ctx context.Context, c *Conn, m sight, v plan.Verb) error {
+func (n *vmNode) give(ctx context.Context, c *Conn, m *sight, v plan.Verb) error {
 	switch o := m.observation(m.host); {
 	case o.State == plan.Unreachable:
 		return fmt.Errorf("%w: %s", adapter.ErrUnreachable, o.Detail)

@@ -173,7 +173,7 @@ func unprintable(s string) bool {
 
 // planDrill says what a drill would do, by the engine's own judgement of what it would take.
 func (d *Daemon) planDrill(r *http.Request, o *DrillOrder) (*DrillPlan, error) {
-	look, err := d.runner.Outlook(r.Context(), o.event())
+	look, err := d.runner.PreviewDrill(r.Context(), o.event())
 	if err != nil {
 		return nil, err
 	}

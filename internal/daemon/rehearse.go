@@ -141,7 +141,7 @@ func (d *Daemon) beginRehearsal(ctx context.Context, r *runner.Runner, o *DrillO
 	tick := time.NewTicker(looksEvery)
 	defer tick.Stop()
 	for waiting := true; waiting; {
-		look, err := r.Outlook(ctx, o.event())
+		look, err := r.PreviewDrill(ctx, o.event())
 		if err != nil {
 			return err
 		}

@@ -44,9 +44,9 @@ func (e *Engine) beginDrill(d Drill) {
 	e.askForEstimate()
 }
 
-// Outlook tells what a drill would do now. Before its first command a drill asks all of it anew.
-func (e *Engine) Outlook(d Drill) Outlook {
-	o := Outlook{Refusal: e.RefusesDrill(d)}
+// PreviewDrill tells what a drill would do now. Before its first command a drill asks all of it anew.
+func (e *Engine) PreviewDrill(d Drill) DrillPreview {
+	o := DrillPreview{Refusal: e.RefusesDrill(d)}
 	if in, _ := e.takes(d); in != nil {
 		o.Scope = e.ids(func(i int) bool { return in[i] })
 		o.On = e.ids(func(i int) bool { return in[i] && e.runs(i) })

@@ -75,8 +75,8 @@ type NodeView struct {
 	Waits    want.WhyCode `json:"-"`              // what it waits for, sorted: valid with Why
 }
 
-// Outlook is what a drill of nodes would do.
-type Outlook struct {
+// DrillPreview is what a drill of nodes would do.
+type DrillPreview struct {
 	Scope   []string // the nodes that it takes, in the estate's order
 	On      []string // those of them that are on: what goes down and comes back
 	Refusal string   // why not, and after a semicolon what to do instead; "": nothing speaks against it

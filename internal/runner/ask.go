@@ -66,10 +66,10 @@ func (r *Runner) Drill(ctx context.Context, d engine.Drill) (id string, err erro
 	return id, err
 }
 
-// Outlook tells what a drill would do now, or why it can't be. Errors are those of View.
-func (r *Runner) Outlook(ctx context.Context, d engine.Drill) (engine.Outlook, error) {
-	var o engine.Outlook
-	err := r.inside(ctx, func(context.Context) { o = r.engine.Outlook(d) })
+// PreviewDrill tells what a drill would do now, or why it can't be. Errors are those of View.
+func (r *Runner) PreviewDrill(ctx context.Context, d engine.Drill) (engine.DrillPreview, error) {
+	var o engine.DrillPreview
+	err := r.inside(ctx, func(context.Context) { o = r.engine.PreviewDrill(d) })
 	return o, err
 }
 

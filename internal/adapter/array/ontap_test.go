@@ -162,6 +162,12 @@ func startCLI(t *testing.T, commands func(d *cliDouble) map[string]sshsim.Handle
 	return d
 }
 
+// off takes its power: when it returns nothing of it answers any more.
+func (d *cliDouble) off() {
+	d.appliance.off()
+	d.Down()
+}
+
 func (d *cliDouble) open(t *testing.T, nodeType string, spec declared) (adapter.Node, func() error) {
 	conn := &ssh.ConnSpec{Address: d.Address(), User: sshsim.User, HostKey: d.HostKey(), Key: schema.SecretRef{Credential: "key"}}
 	return opened(t, "ssh", conn, nodeType, spec, vault{"key": d.ClientKey()})

@@ -1,5 +1,5 @@
 // Package families is the list of every family of systems that this program knows. A new one is added here, and
-// nowhere else in the program.
+// nowhere else in the program; but that of a BMC or PDU is also a key of up.wake (package schema).
 package families
 
 import (

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -21,7 +22,6 @@ var (
 	itTook    = regexp.MustCompile(`--- (?:PASS|FAIL): TestCampaign \(([\d.]+)s\)`)
 	leftOn    = regexp.MustCompile(`(\d+) nights in which storage lost its power that could have been stopped`)
 	brokenOne = regexp.MustCompile(`: (seed \d+: .*)`)
-	ofApply   = regexp.MustCompile(`"figure":"engine_apply_(\d+)_nodes","value":([\d.]+)`)
 	ofBeside  = regexp.MustCompile(`(\d+) nights, of which (\d+) came to something worse`)
 	ofNights  = regexp.MustCompile(`(\d+) nights from \d+: (\d+) in which something that answers is not back, (\d+) that break a rule`)
 	badNight  = regexp.MustCompile(`\S+, night \d+.*`)
@@ -54,12 +54,22 @@ func readCampaign(out string) (campaignTold, error) {
 // readApply gives the mean of an event on an estate of so many nodes, as the benchmark prints it.
 func readApply(out, nodes string) (string, bool, error) {
 	most := map[string]float64{"1000": 5, "10000": 10, "100000": 20}
-	for _, m := range ofApply.FindAllStringSubmatch(out, -1) {
-		if value, err := strconv.ParseFloat(m[2], 64); err == nil && m[1] == nodes {
-			return fmt.Sprintf("%.1f µs", value), value <= most[nodes], nil
+	value, err := readFigure(out, "engine_apply_"+nodes+"_nodes")
+	return fmt.Sprintf("%.1f µs", value), value <= most[nodes], err
+}
+
+// readFigure gives a figure that a benchmark prints.
+func readFigure(out, name string) (float64, error) {
+	for line := range strings.Lines(out) {
+		var f struct {
+			Figure string
+			Value  float64
+		}
+		if strings.HasPrefix(line, "{") && json.Unmarshal([]byte(line), &f) == nil && f.Figure == name {
+			return f.Value, nil
 		}
 	}
-	return "", false, fmt.Errorf("no figure for %s nodes:\n%s", nodes, out)
+	return 0, fmt.Errorf("no figure %s:\n%s", name, out)
 }
 
 func readBugs(out string) (caught int, missed []string) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -19,8 +20,6 @@ var deciding = []string{
 	"internal/work", engine,
 }
 
-func whatDecides() []string { return deciding }
-
 // atMost makes a figure of a number with a name that must not be above a limit.
 func atMost(count func() (int, string, error), most int) func() (string, bool, error) {
 	return func() (string, bool, error) {
@@ -31,6 +30,9 @@ func atMost(count func() (int, string, error), most int) func() (string, bool, e
 
 func sources(pkgs ...string) ([]string, error) {
 	var list []string
+	if len(pkgs) == 0 {
+		return nil, errors.New("no packages: run it from the root of the repository")
+	}
 	for _, pkg := range pkgs {
 		files, err := filepath.Glob(pkg + "/*.go")
 		if err != nil {
@@ -79,27 +81,47 @@ func linesOfLargest() (most int, of string, err error) {
 type measure func(fset *token.FileSet, n ast.Node) (count int, name string)
 
 // shapes gives the largest of something in packages.
-func shapes(pkgs func() []string, m measure) func() (int, string, error) {
+func shapes(pkgs []string, m measure) func() (int, string, error) {
 	return func() (most int, of string, err error) {
-		files, err := sources(pkgs()...)
-		if err != nil {
-			return 0, "", err
-		}
-		fset := token.NewFileSet()
-		for _, f := range files {
-			parsed, err := parser.ParseFile(fset, f, nil, parser.SkipObjectResolution|parser.ParseComments)
-			if err != nil {
-				return 0, "", err
+		err = inspect(pkgs, m, func(count int, name string) {
+			if count > most {
+				most, of = count, name
 			}
-			ast.Inspect(parsed, func(n ast.Node) bool {
-				if count, name := m(fset, n); count > most {
-					most, of = count, name
-				}
-				return true
-			})
-		}
-		return most, of, nil
+		})
+		return most, of, err
 	}
+}
+
+// total adds something up over packages, and names the last that has any.
+func total(pkgs []string, m measure) func() (int, string, error) {
+	return func() (sum int, last string, err error) {
+		err = inspect(pkgs, m, func(count int, name string) {
+			if count > 0 {
+				sum, last = sum+count, name
+			}
+		})
+		return sum, last, err
+	}
+}
+
+// inspect measures everything in packages.
+func inspect(pkgs []string, m measure, take func(count int, name string)) error {
+	files, err := sources(pkgs...)
+	if err != nil {
+		return err
+	}
+	fset := token.NewFileSet()
+	for _, f := range files {
+		parsed, err := parser.ParseFile(fset, f, nil, parser.SkipObjectResolution|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			take(m(fset, n))
+			return true
+		})
+	}
+	return nil
 }
 
 func structOf(n ast.Node) (*ast.StructType, string) {
